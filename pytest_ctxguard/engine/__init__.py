@@ -1,0 +1,1 @@
+"""The model on CPU: fetch, convert, load, decode."""

@@ -1,0 +1,89 @@
+"""The error tree, grouped by what the caller can do about it.
+
+::
+
+    CtxguardError
+    ├── InputError              mend the file at the place named
+    │   ├── TranscriptError     a transcript that cannot be read whole
+    │   └── BaselineError       a baseline file that cannot be read
+    ├── UsageError              mend the call, marker or option
+    ├── PolicyError             mend the policy: it raised, or returned what is not a message list
+    ├── ModelError              fetch or mend the model
+    │   ├── ModelMissing        it is not in the cache, with the command that fetches it
+    │   ├── FetchError          it could not be downloaded
+    │   └── ModelCorrupt        its bytes are not the ones expected
+    ├── BackendError            the model could not answer this request
+    │   └── PromptTooLong       the prompt is beyond the context window
+    └── ContextGateFailure      a promise was broken (also an AssertionError)
+"""
+
+from __future__ import annotations
+
+
+class CtxguardError(Exception):
+    """Any error this package raises on purpose."""
+
+
+class InputError(CtxguardError):
+    """A file that cannot be used as it is.
+
+    The message has the form ``path:line: what is wrong. Remedy.``
+    """
+
+    def __init__(self, what: str, *, path: object = None, line: int | None = None) -> None:
+        self.what, self.path, self.line = what, path, line
+        place = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        super().__init__(place + what)
+
+
+class TranscriptError(InputError):
+    """A transcript that cannot be read whole."""
+
+
+class BaselineError(InputError):
+    """A baseline file that cannot be read."""
+
+
+class UsageError(CtxguardError):
+    """A call, marker or option that asks for something impossible."""
+
+
+class PolicyError(CtxguardError):
+    """A policy that raised, or returned something that is not a list of messages."""
+
+
+class ModelError(CtxguardError):
+    """The model cannot be used."""
+
+
+class ModelMissing(ModelError):
+    """The model is not in the cache and may not be fetched now."""
+
+
+class FetchError(ModelError):
+    """The model could not be downloaded."""
+
+
+class ModelCorrupt(ModelError):
+    """The model's bytes are not the ones expected."""
+
+
+class BackendError(CtxguardError):
+    """The model could not answer this request."""
+
+
+class PromptTooLong(BackendError):
+    """The prompt is longer than the context window.
+
+    Attributes:
+        tokens: length of the prompt, in tokens.
+        limit: the context window, in tokens.
+    """
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        self.tokens, self.limit = tokens, limit
+        super().__init__(f"the prompt has {tokens} tokens; the context window holds {limit}")
+
+
+class ContextGateFailure(CtxguardError, AssertionError):
+    """One or more promises about the context were broken."""

@@ -1,0 +1,1 @@
+"""The policy protocol and the reference policies."""

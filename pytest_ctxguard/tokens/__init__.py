@@ -1,0 +1,1 @@
+"""Exact token counts: tokenizer, chat template, counters; and estimators."""

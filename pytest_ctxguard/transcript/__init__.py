@@ -1,0 +1,1 @@
+"""Transcripts: the model, its JSONL format, and where they are found."""
