@@ -1,0 +1,219 @@
+"""Token ids of whole requests, exact and incremental.
+
+A request is rendered and encoded in units: the head (system message and tools), then each
+message, with a run of tool results as one unit because the template wraps it as one. Every
+unit starts with a control token, and a control token always splits the pre-tokenizer, so the
+units' ids joined are the ids of the whole prompt. A unit is encoded once and remembered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_ctxguard.errors import PolicyError
+from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
+from pytest_ctxguard.tokens.vocabulary import SPECIAL_TOKENS, load_tokenizer
+from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+REMEMBERED_UNITS = 1 << 16
+ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+CONTROL = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
+# Content that spells a control token is masked while the template runs, so that what the
+# template placed can be told from what the content says. U+FDD0 is a noncharacter; where
+# content has it all the same, it is masked too.
+MASK, UNMASK = "\ufdd0", "\ufdd1"
+LITERALS = (*SPECIAL_TOKENS, MASK)
+LITERAL = re.compile("|".join(map(re.escape, LITERALS)))
+MASKED = re.compile(f"{MASK}(\\d+){UNMASK}")
+
+
+class Seen(NamedTuple):
+    """What the template reads of a message: role, text, and (name, arguments) of each call."""
+
+    role: str
+    text: str
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+EMPTY_SYSTEM = Seen("system", "")
+EMPTY_USER = Seen("user", "")
+
+
+class RequestEncoder:
+    """Encodes requests for Qwen2.5 models.
+
+    Special-token literals inside content are data: they are spelled out and never act.
+    """
+
+    name = "qwen2.5 (tokenizers runtime, Qwen2.5 chat template)"
+
+    def __init__(self, tokenizer: Tokenizer | None = None) -> None:
+        self.tokenizer = tokenizer or load_tokenizer()
+        self._template = compile_template(qwen_template())
+        self._control = {text: self.tokenizer.token_to_id(text) for text in SPECIAL_TOKENS}
+        remember = lru_cache(maxsize=REMEMBERED_UNITS)
+        self._unit_ids = remember(self._encode_unit)
+        self._head_ids = remember(self._encode_head)
+        self._before_unit = self._render((EMPTY_SYSTEM,))
+        self._generation = self._encode(
+            self._render((EMPTY_SYSTEM,), generation_prompt=True)[len(self._before_unit) :]
+        )
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        generation_prompt: bool = True,
+    ) -> list[int]:
+        """Return the token ids of a request, as the model receives it.
+
+        Raises:
+            PolicyError: a message has a role that no chat template renders.
+        """
+        return [
+            token
+            for piece in self._pieces(messages, tools=tools, generation_prompt=generation_prompt)
+            for token in piece
+        ]
+
+    def count(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        generation_prompt: bool = True,
+    ) -> int:
+        """Return the number of tokens of a request: tools, template and messages."""
+        return sum(
+            map(len, self._pieces(messages, tools=tools, generation_prompt=generation_prompt))
+        )
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        generation_prompt: bool = True,
+    ) -> str:
+        """Return the prompt as text, content unmasked; for people and for comparisons."""
+        seen = tuple(see(message, index) for index, message in enumerate(messages))
+        text = self._render(
+            seen, tools=json.dumps(list(tools)), generation_prompt=generation_prompt
+        )
+        return unmask(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of token ids; control tokens are left out."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def encode_text(self, text: str) -> list[int]:
+        """Return the token ids of plain text; special-token literals in it are spelled out."""
+        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _pieces(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        generation_prompt: bool,
+    ) -> Iterator[Sequence[int]]:
+        seen = [see(message, index) for index, message in enumerate(messages)]
+        first = 1 if seen and seen[0].role == "system" else 0
+        system = seen[0].text if first else None
+        yield self._head_ids(system, json.dumps(list(tools), ensure_ascii=False))
+        for is_tool, run in groupby(seen[first:], key=lambda message: message.role == "tool"):
+            if is_tool:
+                yield self._unit_ids(tuple(run))
+            else:
+                for message in run:
+                    yield self._unit_ids((message,))
+        if generation_prompt:
+            yield self._generation
+
+    def _encode_unit(self, unit: tuple[Seen, ...]) -> tuple[int, ...]:
+        text = self._render((EMPTY_SYSTEM, *unit))
+        return self._encode(text[len(self._before_unit) :])
+
+    def _encode_head(self, system: str | None, tools: str) -> tuple[int, ...]:
+        if system is not None:
+            return self._encode(self._render((Seen("system", system),), tools=tools))
+        after = len(self._render((EMPTY_SYSTEM, EMPTY_USER))) - len(self._before_unit)
+        return self._encode(self._render((EMPTY_USER,), tools=tools)[:-after])
+
+    def _render(
+        self, seen: Sequence[Seen], *, tools: str = "[]", generation_prompt: bool = False
+    ) -> str:
+        return self._template(
+            messages=[as_template_message(message) for message in seen],
+            tools=json.loads(mask(tools)),
+            add_generation_prompt=generation_prompt,
+        )
+
+    def _encode(self, rendered: str) -> tuple[int, ...]:
+        ids: list[int] = []
+        end = 0
+        for match in CONTROL.finditer(rendered):
+            ids += self.encode_text(unmask(rendered[end : match.start()]))
+            ids.append(self._control[match.group()])
+            end = match.end()
+        ids += self.encode_text(unmask(rendered[end:]))
+        return tuple(ids)
+
+
+def see(message: Message, index: int) -> Seen:
+    """Return what the template reads of a message."""
+    role = ROLES.get(message.get("role", ""))
+    if role is None:
+        raise PolicyError(
+            f"message {index} has role {message.get('role')!r}; "
+            f"a request is made of {', '.join(ROLES)} messages"
+        )
+    functions = (call.get("function") or {} for call in tool_calls(message))
+    calls = tuple((str(f.get("name", "")), argument_text(f.get("arguments"))) for f in functions)
+    return Seen(role, content_text(message), calls)
+
+
+def argument_text(arguments: Any) -> str:
+    """Return tool-call arguments as JSON text; OpenAI carries them so, some clients as objects."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def as_template_message(seen: Seen) -> dict[str, Any]:
+    """Return the dict a chat template expects, content masked.
+
+    Templates serialise arguments themselves, so the JSON text is parsed first (key order
+    kept), as servers do; text that is not JSON stays a string.
+    """
+    calls = [
+        {"function": {"name": mask(name), "arguments": parse_or_keep(mask(arguments))}}
+        for name, arguments in seen.calls
+    ]
+    return {"role": seen.role, "content": mask(seen.text), "tool_calls": calls}
+
+
+def parse_or_keep(text: str) -> Any:
+    """Parse JSON, or return the text unchanged when it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def mask(text: str) -> str:
+    """Replace what spells a control token by a marker no content has."""
+    return LITERAL.sub(lambda match: f"{MASK}{LITERALS.index(match.group())}{UNMASK}", text)
+
+
+def unmask(text: str) -> str:
+    """Undo :func:`mask`."""
+    return MASKED.sub(lambda match: LITERALS[int(match.group(1))], text)
