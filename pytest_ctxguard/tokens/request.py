@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 REMEMBERED_UNITS = 1 << 16
-ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 
 CONTROL = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
 # Content that spells a control token is masked while the template runs, so that what the
@@ -59,7 +65,8 @@ class RequestEncoder:
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
         self.tokenizer = tokenizer or load_tokenizer()
         self._template = compile_template(qwen_template())
-        self._control = {text: self.tokenizer.token_to_id(text) for text in SPECIAL_TOKENS}
+        vocabulary = self.tokenizer.get_added_tokens_decoder()
+        self._control = {token.content: id_ for id_, token in vocabulary.items()}
         remember = lru_cache(maxsize=REMEMBERED_UNITS)
         self._unit_ids = remember(self._encode_unit)
         self._head_ids = remember(self._encode_head)

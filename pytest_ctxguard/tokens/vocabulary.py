@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.metadata
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,10 +63,8 @@ def load_tokenizer() -> Tokenizer:
             raise ModelCorrupt(f"{path}: not a tokenizer file ({error}). Delete it.") from error
     else:
         tokenizer = build_tokenizer(read_ranks())
-        try:
+        with suppress(OSError):  # a read-only cache costs a second per run, not the run
             write_atomically(path, lambda temporary: tokenizer.save(str(temporary)))
-        except OSError:
-            pass  # a read-only cache costs a second per run, not the run
     tokenizer.encode_special_tokens = True
     return tokenizer
 
@@ -127,9 +126,7 @@ def derive_merges(ranks: dict[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
             continue
         parts = [token[i : i + 1] for i in range(len(token))]
         while len(parts) > 2:
-            best = min(
-                (ranks.get(parts[i] + parts[i + 1], rank), i) for i in range(len(parts) - 1)
-            )
+            best = min((ranks.get(parts[i] + parts[i + 1], rank), i) for i in range(len(parts) - 1))
             if best[0] >= rank:
                 break
             i = best[1]

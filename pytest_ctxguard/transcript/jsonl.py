@@ -84,6 +84,7 @@ class _Reader:
         self.tools: list[Mapping[str, Any]] = []
         self.facts: list[tuple[int, Any]] = []
         self.recorded: dict[int, Mapping[str, Any]] = {}
+        self.call_ids: set[Any] = set()
 
     def fail(self, what: str, line: int | None = None) -> TranscriptError:
         return TranscriptError(what, path=self.path, line=line)
@@ -171,16 +172,14 @@ class _Reader:
             for call in calls
         ):
             raise self.fail("`tool_calls` must be a list of objects with a `function`", n)
+        self.call_ids.update(call.get("id") for call in calls)
         if message["role"] == "tool":
             self._check_result(n, message)
         return message
 
     def _check_result(self, n: int, message: Message) -> None:
         """Refuse a tool result before its call: no request of this session was ever sent so."""
-        known = {
-            call.get("id") for earlier in self.messages for call in earlier.get("tool_calls") or ()
-        }
-        if message.get("tool_call_id") not in known:
+        if message.get("tool_call_id") not in self.call_ids:
             raise self.fail(
                 f"tool result for call {message.get('tool_call_id')!r}, which no earlier message "
                 "makes. Restore the assistant message that makes the call, before this line.",

@@ -21,9 +21,7 @@ def content_text(message: Message) -> str:
         return ""
     if isinstance(content, str):
         return content
-    return "".join(
-        part if isinstance(part, str) else part.get("text") or "" for part in content
-    )
+    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
 
 
 def tool_calls(message: Message) -> Sequence[Mapping[str, Any]]:
@@ -35,7 +33,10 @@ def full_text(message: Message) -> str:
     """Return all a model can read values from: content, then tool-call names and arguments."""
     calls = (call.get("function") or {} for call in tool_calls(message))
     return "\n".join(
-        [content_text(message), *(f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls)]
+        [
+            content_text(message),
+            *(f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls),
+        ]
     )
 
 

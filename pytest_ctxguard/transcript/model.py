@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from pytest_ctxguard.errors import UsageError
@@ -114,7 +115,7 @@ class Transcript:
     def turns(self) -> tuple[range, ...]:
         """Message ranges from each user message to the next."""
         starts = (*turn_starts(self.messages), len(self.messages))
-        return tuple(range(a, b) for a, b in zip(starts, starts[1:], strict=False))
+        return tuple(range(a, b) for a, b in pairwise(starts))
 
     @property
     def tool_rounds(self) -> tuple[range, ...]:

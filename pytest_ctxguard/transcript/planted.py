@@ -43,12 +43,9 @@ def read_fact(row: Any, line: int, messages: Sequence[Message], fail: Fail) -> F
         if key not in OPTIONAL:
             raise fail(f"the fact has no {key!r}", line)
     _check_types(row, line, fail)
-    fact = Fact(
-        **{key: row[key] for key in TEXT_KEYS},
-        **{key: tuple(row.get(key, ())) for key in LIST_KEYS},
-        planted_at=row["planted_at"],
-        asked_at=row.get("asked_at"),
-    )
+    values: dict[str, Any] = {key: row.get(key) for key in (*TEXT_KEYS, *INDEX_KEYS)}
+    values.update({key: tuple(row.get(key, ())) for key in LIST_KEYS})
+    fact = Fact(**values)
     problem = _problem(fact, messages)
     if problem:
         raise fail(f"fact {fact.name!r}: {problem}", line)

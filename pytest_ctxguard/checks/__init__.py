@@ -1,0 +1,1 @@
+"""The promises a test can make about a replay: one file per marker."""

@@ -1,0 +1,142 @@
+"""``ctx_answered``: the model gives a fact's value when asked in several wordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.compare import Standing, standing
+from pytest_ctxguard.checks.finding import Finding, Judgement
+from pytest_ctxguard.checks.promise import Case, Tier, is_count, require
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.recall.answers import ANSWER_TOKENS, Answers, Trial
+from pytest_ctxguard.recall.outcomes import RULES
+from pytest_ctxguard.replay.values import digest
+from pytest_ctxguard.transcript.planted import dump_fact
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """At least ``at_least`` of the fact's usable wordings are answered; none that was is lost.
+
+    The listed wordings are the population, so the count is exact and has no interval.
+    ``max_lost`` hits of the baseline may turn into misses.
+    """
+
+    fact: str
+    at_least: int = 1
+    max_lost: int = 0
+
+    marker: ClassVar[str] = "ctx_answered"
+    tier: ClassVar[Tier] = "model"
+    usage: ClassVar[str] = 'ctx_answered("fact", at_least=5, max_lost=0)'
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.fact, str), self, f"{self.fact!r} is not the name of a fact")
+        require(
+            is_count(self.at_least, least=1),
+            self,
+            f"at_least={self.at_least!r} is not a count of wordings, 1 or more",
+        )
+        require(is_count(self.max_lost), self, f"max_lost={self.max_lost!r} is not a count")
+
+    @property
+    def subject(self) -> str:
+        """The fact."""
+        return self.fact
+
+    def judge(self, case: Case) -> Judgement:
+        """Ask every wording, then compare with the promise and with the baseline."""
+        answers = case.answers(self.fact)
+        usable = len(answers.usable)
+        if self.at_least > usable:
+            raise UsageError(_too_few(self, answers))
+        metric = Metric(
+            value=answers.hits,
+            of=usable,
+            trials={trial.id: trial.outcome for trial in answers.usable},
+            fingerprint=_fingerprint(case, self.fact),
+        )
+        name = f"answered.{self.fact}"
+        before = standing(case, self.marker, name=name, metric=metric)
+        lost = _lost(before, answers)
+        findings = [f for f in (self._short(case, answers), before.finding) if f]
+        if len(lost) > self.max_lost:
+            findings.append(self._lost(case, lost, before=before))
+        state = before.state or ("regressed" if lost else "unchanged")
+        if before.old is not None and not lost and answers.hits > before.old.value:
+            state = "improved"
+        outcomes = ", ".join(f"{n} {outcome}" for outcome, n in answers.outcomes.items())
+        summary = f"{answers.hits} of {usable} usable wordings ({outcomes})"
+        if usable < len(answers.trials):
+            summary += f"; {len(answers.trials) - usable} unusable: " + _unusable(answers)
+        return Judgement(f"answered({self.fact})", summary, tuple(findings), {name: metric}, state)
+
+    def _short(self, case: Case, answers: Answers) -> Finding | None:
+        if answers.hits >= self.at_least:
+            return None
+        misses = [trial for trial in answers.usable if trial.outcome != "hit"]
+        carried = case.replay.carried(self.fact)
+        source = ", ".join(carried.sources) or "nowhere"
+        return Finding(
+            rule=f"{self.marker}.too-few",
+            what=f"{self.fact!r} is answered {answers.hits} of {len(answers.usable)} times",
+            where=case.place(*(_quote(trial) for trial in misses[:3])),
+            measured=f"{answers.hits} hits; carried: {'yes' if carried else 'no'} ({source})",
+            allowed=f"at least {self.at_least}",
+            why="it is sent, but the model does not find it"
+            if carried
+            else "it is not sent, so the model cannot answer it",
+            remedy="send less that looks like the answer, or pin the value near the end"
+            if carried
+            else "have the policy carry the value; ctx_carried shows where it is lost",
+        )
+
+    def _lost(self, case: Case, lost: list[Trial], *, before: Standing) -> Finding:
+        reason = "only the numerics differ from the baseline's, so near-ties may have flipped"
+        return Finding(
+            rule=f"{self.marker}.lost-hits",
+            what=f"{len(lost)} wordings of {self.fact!r} that were answered no longer are",
+            where=case.place(*(_quote(trial) for trial in lost[:3])),
+            measured=", ".join(f"{trial.id} {trial.outcome}" for trial in lost),
+            allowed=f"at most {self.max_lost} of the baseline's hits lost",
+            why=reason if before.numerics_differ else "users will see the agent forget",
+            remedy=f"mend the policy, or accept: {case.accept}",
+            inconclusive=before.numerics_differ,
+        )
+
+
+def _lost(before: Standing, answers: Answers) -> list[Trial]:
+    was = before.old.trials or {} if before.old is not None else {}
+    return [t for t in answers.usable if was.get(t.id) == "hit" and t.outcome != "hit"]
+
+
+def _fingerprint(case: Case, fact: str) -> dict[str, str]:
+    transcript = case.replay.transcript
+    return {
+        "transcript": digest([transcript.messages, transcript.tools]),
+        "fact": digest(dump_fact(transcript.fact(fact))),
+        "outcome_rules": RULES,
+        "answer_tokens": str(ANSWER_TOKENS),
+        **case.model(),
+    }
+
+
+def _quote(trial: Trial) -> str:
+    text = " ".join(trial.text.split())
+    short = text if len(text) <= 60 else text[:59] + "…"
+    return f"{trial.id} {trial.outcome}: {short!r}"
+
+
+def _unusable(answers: Answers) -> str:
+    bad = (trial for trial in answers.trials if not trial.control.usable)
+    return ", ".join(f"{trial.id} {trial.control.reason}" for trial in bad)
+
+
+def _too_few(promise: Answered, answers: Answers) -> str:
+    return (
+        f"{promise.marker}({promise.fact!r}, at_least={promise.at_least}): only "
+        f"{len(answers.usable)} of {len(answers.trials)} wordings are usable "
+        f"({_unusable(answers) or 'no more are written'}). Lower at_least or add wordings."
+    )

@@ -1,0 +1,17 @@
+"""Every marker this package knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ctxguard.checks.answered import Answered
+from pytest_ctxguard.checks.budget import Budget
+from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
+from pytest_ctxguard.checks.token_cost import TokenCost
+from pytest_ctxguard.checks.wellformed import Wellformed
+
+CHECKS: Mapping[str, type[Any]] = {
+    check.marker: check
+    for check in (AbsentFact, Answered, Budget, CarriedFact, TokenCost, Wellformed)
+}

@@ -1,0 +1,71 @@
+"""One metric against the baseline: the states every gated check shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_ctxguard.baseline import Metric, State, differing
+from pytest_ctxguard.checks.finding import Finding
+from pytest_ctxguard.checks.promise import Case
+
+NUMERICS = "numerics"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the baseline says of a metric before the values are compared.
+
+    Attributes:
+        old: the recorded metric, when it can be compared.
+        state: ``new`` or ``incomparable`` when it cannot, else empty.
+        finding: what is wrong with that, if anything.
+        numerics_differ: whether only the arithmetic differs (another processor or runtime).
+    """
+
+    old: Metric | None = None
+    state: State | None = None
+    finding: Finding | None = None
+    numerics_differ: bool = False
+
+
+def standing(case: Case, marker: str, *, name: str, metric: Metric) -> Standing:
+    """Look a metric up in the baseline and say whether it can be compared."""
+    recorded = case.recorded()
+    if recorded is None:  # the baseline is being rewritten
+        return Standing(state="new")
+    old = recorded.get(name)
+    if old is None:
+        return Standing(state="new", finding=_missing(case, marker, name=name, metric=metric))
+    fields = differing(old.fingerprint, metric.fingerprint)
+    if set(fields) - {NUMERICS}:
+        return Standing(
+            state="incomparable",
+            finding=Finding(
+                rule=f"{marker}.incomparable",
+                what=f"{name} cannot be compared with the baseline",
+                where=case.place(),
+                measured=f"{metric.value}, with " + _fields(metric, fields),
+                allowed=f"{old.value}, with " + _fields(old, fields),
+                why="the two values were not measured with the same instrument",
+                remedy=f"undo the change of {', '.join(fields)}, or accept: {case.accept}",
+            ),
+        )
+    return Standing(old=old, numerics_differ=bool(fields))
+
+
+def _missing(case: Case, marker: str, *, name: str, metric: Metric) -> Finding | None:
+    if not case.require_recorded:
+        return None
+    return Finding(
+        rule=f"{marker}.new",
+        what=f"{name} is not in the baseline",
+        where=case.place(),
+        measured=str(metric.value),
+        allowed="a recorded value, since CI is set",
+        why="without one, a later regression could not be seen",
+        remedy=f"record it and commit the file: {case.accept}",
+    )
+
+
+def _fields(metric: Metric, fields: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} {metric.fingerprint.get(name, 'unset')}" for name in fields)

@@ -1,0 +1,108 @@
+"""The replay a test holds: a :class:`Replay` that can also ask the model and judge itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_ctxguard.checks.catalogue import CHECKS
+from pytest_ctxguard.checks.finding import Finding, Judgement, render
+from pytest_ctxguard.checks.promise import Case, Promise, make_promises
+from pytest_ctxguard.errors import ContextGateFailure, UsageError
+from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.replay.values import Replay
+
+Record = Callable[[Judgement], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedReplay(Replay):
+    """A replay under test.
+
+    Attributes:
+        case: what it is judged against, and who answers its probes.
+        guard: what is judged of every replay: no mutation, not idle.
+        record: takes each judgement asked for in the test's body.
+    """
+
+    case: Case = dataclasses.field(kw_only=True)
+    guard: Judgement = dataclasses.field(kw_only=True)
+    record: Record = dataclasses.field(kw_only=True)
+
+    def answers(self, fact: str) -> Answers:
+        """Ask the model every wording of a fact; answers are remembered."""
+        return self.case.answers(fact)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with this replay whatever is promised: mutation, idleness."""
+        return self.guard.findings
+
+    @property
+    def check(self) -> Checker:
+        """Judge a promise here and now: ``replay.check.budget(4000)``."""
+        return Checker(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """Every marker without its ``ctx_``, as a method that raises when a promise is broken."""
+
+    replay: GuardedReplay
+
+    def __getattr__(self, name: str) -> Callable[..., tuple[Judgement, ...]]:
+        kind = CHECKS.get(f"ctx_{name}")
+        if kind is None:
+            known = ", ".join(marker.removeprefix("ctx_") for marker in sorted(CHECKS))
+            raise AttributeError(f"replay.check has no {name!r}; it has: {known}")
+
+        def judge(*args: Any, **kwargs: Any) -> tuple[Judgement, ...]:
+            judgements = tuple(
+                promise.judge(self.replay.case) for promise in make_promises(kind, args, kwargs)
+            )
+            for judgement in judgements:
+                self.replay.record(judgement)
+            enforce(judgements)
+            return judgements
+
+        return judge
+
+
+def guarded(replay: Replay, *, case: Case, guard: Judgement, record: Record) -> GuardedReplay:
+    """Return a replay with the means to ask and to judge."""
+    values = {field.name: getattr(replay, field.name) for field in dataclasses.fields(replay)}
+    return GuardedReplay(**values, case=case, guard=guard, record=record)
+
+
+def check_facts(promises: tuple[Promise, ...], replay: Replay) -> None:
+    """Refuse promises about facts that the transcript does not have."""
+    known = {fact.name for fact in replay.transcript.facts}
+    for promise in promises:
+        fact = getattr(promise, "fact", None)
+        if fact is not None and fact not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise UsageError(
+                f"{promise.marker}({fact!r}): transcript {replay.transcript.name!r} has no such "
+                f"fact; it has: {listed}"
+            )
+
+
+def enforce(judgements: tuple[Judgement, ...], *, tolerate_inconclusive: bool = False) -> None:
+    """Raise one failure with every finding, if there is any.
+
+    Raises:
+        ContextGateFailure: its first line sums up, the findings follow in five parts each.
+    """
+    broken = [
+        j
+        for j in judgements
+        if j.verdict == "fail" or (j.verdict == "inconclusive" and not tolerate_inconclusive)
+    ]
+    if not broken:
+        return
+    findings = [finding for judgement in broken for finding in judgement.findings]
+    head = f"{', '.join(j.promise for j in broken)}: {findings[0].what}"
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    raise ContextGateFailure(f"{head}{more}\n\n{render(findings)}")

@@ -1,0 +1,98 @@
+"""What every check shares: how a marker becomes a promise, and what it is judged with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.replay.values import Replay
+
+Tier = Literal["structure", "model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One replay to judge, and what it is judged against.
+
+    Attributes:
+        replay: the replay.
+        answers: asks the model for a fact's wordings; raises ModelError without a model.
+        model: identity of the backend, for fingerprints.
+        recorded: gives metric name -> the baseline's value, or ``None`` while the baseline is
+            rewritten; reads the file when first called.
+        require_recorded: whether a metric missing from the baseline fails (in CI).
+        accept: the command that accepts what was measured.
+    """
+
+    replay: Replay
+    answers: Callable[[str], Answers]
+    model: Callable[[], Mapping[str, str]]
+    recorded: Callable[[], Mapping[str, Metric] | None]
+    require_recorded: bool = False
+    accept: str = "pytest --ctxguard --ctxguard-update"
+
+    def place(self, *parts: str) -> str:
+        """Return the five-part finding's *where*: transcript, policy, then the parts."""
+        label = f" {self.replay.label!r}" if self.replay.label else ""
+        first = f"transcript {self.replay.transcript.name}, policy {self.replay.policy}{label}"
+        return ", ".join([first, *parts])
+
+
+class Promise(Protocol):
+    """A promise about a replay: one frozen dataclass per marker, its fields the arguments."""
+
+    marker: ClassVar[str]
+    tier: ClassVar[Tier]
+    usage: ClassVar[str]
+
+    @property
+    def subject(self) -> str:
+        """What it is about; the closest mark wins per subject, other subjects stack."""
+        ...
+
+    def judge(self, case: Case) -> Judgement:
+        """Judge one replay."""
+        ...
+
+
+def make_promises(
+    kind: type[Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Promise, ...]:
+    """Turn a marker's arguments into promises; a marker that names facts makes one per fact.
+
+    Raises:
+        UsageError: an unknown, missing or impossible argument; the message says the usage.
+    """
+    fields = [field.name for field in dataclasses.fields(kind) if field.init]
+    unknown = sorted(set(kwargs) - set(fields))
+    if unknown:
+        raise UsageError(
+            f"{kind.marker} has no argument {unknown[0]!r}; it has: {', '.join(fields)}. "
+            f"Usage: {kind.usage}"
+        )
+    per_fact = fields[:1] == ["fact"]
+    if per_fact and not args and "fact" not in kwargs:
+        raise UsageError(f"{kind.marker} names no fact. Usage: {kind.usage}")
+    try:
+        if per_fact and args:
+            return tuple(kind(fact, **kwargs) for fact in args)
+        return (kind(*args, **kwargs),)
+    except TypeError as error:
+        raise UsageError(f"{kind.marker}: {error}. Usage: {kind.usage}") from error
+
+
+def require(holds: bool, kind: object, what: str) -> None:
+    """Raise the usage error of a marker unless a condition holds."""
+    if not holds:
+        raise UsageError(f"{kind.marker}: {what}. Usage: {kind.usage}")  # type: ignore[attr-defined]
+
+
+def is_count(value: object, *, least: int = 0) -> bool:
+    """Tell whether an argument is an integer of at least some size."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

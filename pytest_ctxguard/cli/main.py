@@ -1,0 +1,30 @@
+"""Entry point of the ``pytest-ctxguard`` command."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from pytest_ctxguard.cli.fetch import fetch
+from pytest_ctxguard.cli.table import table
+from pytest_ctxguard.errors import CtxguardError
+
+
+@click.group()
+@click.version_option(package_name="pytest-ctxguard")
+def cli() -> None:
+    """Put the code that decides what an LLM agent sends under test."""
+
+
+cli.add_command(fetch)
+cli.add_command(table)
+
+
+def main() -> None:
+    """Run the command; an error of ours is one line on stderr and exit status 1."""
+    try:
+        cli()
+    except CtxguardError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,127 @@
+"""Weights in the 8-bit block form of ONNX Runtime's ``MatMulNBits``.
+
+A row of K weights is cut into blocks; block b holds ``scale[b] * (q - zero[b])`` with q in 0..255.
+GGUF types that are symmetric in blocks of 16 or 32 (Q4_0, Q5_0, Q8_0, Q6_K) fit without loss:
+their own scale is kept. Anything else is quantised again, to the nearest of 256 levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+MIDDLE = 128  # the level that means zero when no zero points are given
+FLOAT_BLOCK = 32  # block length for weights that bring no scale of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One tensor as its file holds it.
+
+    Attributes:
+        data: float32 values for kind ``F32``, else the raw bytes of each row, shape [N, bytes].
+        kind: the name of its GGUF type.
+    """
+
+    data: NDArray[Any]
+    kind: str = "F32"
+
+    def floats(self) -> Floats:
+        """Dequantise, shape [N, K] or [K]."""
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
+        if self.kind == "F32":
+            return np.asarray(self.data, np.float32)
+        values: Floats = dequantize(self.data, GGMLQuantizationType[self.kind])
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A matrix [N, K] in 8-bit blocks.
+
+    Attributes:
+        levels: uint8, shape [N, K / block, block].
+        scales: float32, shape [N, K / block].
+        zeros: uint8 zero points, shape [N, K / block]; None means 128 everywhere.
+    """
+
+    levels: NDArray[np.uint8]
+    scales: Floats
+    zeros: NDArray[np.uint8] | None = None
+
+    @property
+    def block(self) -> int:
+        """The block length."""
+        return self.levels.shape[2]
+
+    def floats(self) -> Floats:
+        """Dequantise, shape [N, K]."""
+        zeros: Any = np.float32(MIDDLE) if self.zeros is None else self.zeros[:, :, None]
+        values = (self.levels.astype(np.float32) - zeros) * self.scales[:, :, None]
+        return values.reshape(len(values), -1)
+
+
+def _leading_f16(data: NDArray[np.uint8], *, size: int) -> Floats:
+    """Read the float16 that opens each block of ``size`` bytes, shape [N, blocks]."""
+    blocks = data.reshape(len(data), -1, size)
+    return np.ascontiguousarray(blocks[:, :, :2]).view(np.float16)[:, :, 0].astype(np.float32)
+
+
+def _q6_k_scales(data: NDArray[np.uint8]) -> Floats:
+    """Multiply the float16 of each 210-byte super-block with its 16 int8 scales, [N, 16 blocks]."""
+    blocks = data.reshape(len(data), -1, 210)
+    small = np.ascontiguousarray(blocks[:, :, 192:208]).view(np.int8).astype(np.float32)
+    large = np.ascontiguousarray(blocks[:, :, 208:210]).view(np.float16).astype(np.float32)
+    return (small * large).reshape(len(data), -1)
+
+
+# type -> block length and its scales; byte layouts as in ggml-common.h of the GGUF format
+LOSSLESS: dict[str, tuple[int, Callable[[NDArray[np.uint8]], Floats]]] = {
+    "Q4_0": (32, lambda data: _leading_f16(data, size=18)),
+    "Q5_0": (32, lambda data: _leading_f16(data, size=22)),
+    "Q8_0": (32, lambda data: _leading_f16(data, size=34)),
+    "Q6_K": (16, _q6_k_scales),
+}
+
+
+def pack(weight: Weight) -> Packed:
+    """Pack a matrix [N, K], without loss where its type allows it; K must be whole blocks."""
+    values = weight.floats()
+    if weight.kind in LOSSLESS:
+        block, read_scales = LOSSLESS[weight.kind]
+        return _symmetric(values.reshape(len(values), -1, block), scales=read_scales(weight.data))
+    blocks = values.reshape(len(values), -1, FLOAT_BLOCK)
+    symmetric = _symmetric(blocks, scales=np.abs(blocks).max(axis=2) / np.float32(127))
+    ranged = _ranged(blocks)
+    return min(symmetric, ranged, key=lambda form: _squared_error(form.floats(), values))
+
+
+def _squared_error(form: Floats, values: Floats) -> float:
+    return float(np.square(form - values).sum(dtype=np.float64))
+
+
+def _symmetric(blocks: Floats, *, scales: Floats) -> Packed:
+    """Quantise around 128 with the given scales, shape [N, blocks]."""
+    safe = np.where(scales == 0, np.float32(1), scales)[:, :, None]
+    levels = np.rint(blocks / safe) + MIDDLE
+    return Packed(levels=levels.clip(0, 255).astype(np.uint8), scales=scales)
+
+
+def _ranged(blocks: Floats) -> Packed:
+    """Spread the 256 levels from each block's smallest value to its largest, zero included."""
+    low = np.minimum(blocks.min(axis=2), 0)
+    high = np.maximum(blocks.max(axis=2), 0)
+    scales = ((high - low) / 255).astype(np.float32)
+    safe = np.where(scales == 0, np.float32(1), scales)
+    zeros = np.rint(-low / safe).clip(0, 255)
+    levels = np.rint(blocks / safe[:, :, None]) + zeros[:, :, None]
+    return Packed(
+        levels=levels.clip(0, 255).astype(np.uint8), scales=scales, zeros=zeros.astype(np.uint8)
+    )

@@ -1,0 +1,189 @@
+"""With ``--ctxguard``: guarded tests are judged after their body, and their baseline kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ctxguard import baseline
+from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.checks.guarded import enforce
+from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
+from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
+from pytest_ctxguard.plugin.promises import describe, read_promises
+from pytest_ctxguard.plugin.record import TestRecord, metrics_of
+from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
+from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.report.terminal import summary_lines
+from pytest_ctxguard.transcript.library import matching
+
+PAYLOAD = "ctxguard_payload"
+
+
+class Guarding:
+    """The part of the plugin that runs under ``--ctxguard``."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.settings = read_settings(config)
+        self.payloads: list[dict[str, Any]] = []
+        self.updated: list[Path] = []
+        config.stash[SERVICES] = Services(config, self.settings)
+
+    def pytest_report_header(self) -> str:
+        """Say what this run is judged with."""
+        settings = self.settings
+        model = f"model {settings.model or 'qwen2.5-coder-0.5b-instruct'} ({settings.model_reason})"
+        tier = "structure tier, no model" if settings.tier == "structure" else model
+        return f"ctxguard: counter qwen2.5; {tier}" + ("; updating" if settings.update else "")
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Parametrise ``ctx_transcript`` with the transcripts a test names."""
+        marks = list(metafunc.definition.iter_markers("ctx_transcripts"))
+        if marks and "ctx_transcript" in metafunc.fixturenames:
+            try:
+                names = matching(marks[0].args, folders=self.settings.transcripts)
+            except UsageError:
+                return  # said at setup, as this test's own error
+            metafunc.parametrize("ctx_transcript", names, indirect=True, ids=names)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Read what a test promises; a bad mark is its own setup error."""
+        if not is_guarded(item):
+            return
+        try:
+            promises = read_promises(item)
+            for mark in item.iter_markers("ctx_transcripts"):
+                matching(mark.args, folders=self.settings.transcripts)
+        except UsageError as error:
+            pytest.fail(str(error), pytrace=False)
+        structure = self.settings.tier == "structure"
+        left_out = [p for p in promises if structure and p.tier == "model"]
+        kept = tuple(p for p in promises if p not in left_out)
+        record = TestRecord(kept, unchecked=tuple(map(describe, left_out)))
+        item.stash[RECORD] = record
+        if left_out and not kept:
+            record.note = "not checked in this tier"
+            pytest.skip("ctxguard: every mark of this test needs a model (structure tier)")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Judge a test's replays once its body has passed."""
+        record = item.stash.get(RECORD, None)
+        if record is None:
+            return (yield)
+        try:
+            result = yield
+        except BaseException:
+            record.note = "the body did not pass, so nothing was judged"
+            for judged in record.replays:
+                judged.judgements.clear()
+            raise
+        self._judge(record)
+        return result
+
+    def _judge(self, record: TestRecord) -> None:
+        wanted = [judged for judged in record.replays if judged.wanted]
+        if not wanted:
+            raise ContextGateFailure(
+                "nothing to check: this test promises something about a context, and no replay "
+                "was judged. Call ctx_replay(transcript, policy) in its body."
+            )
+        errors: list[CtxguardError] = []
+        judgements: list[Judgement] = []
+        for judged in wanted:
+            judged.judgements.append(judged.replay.guard)
+            for promise in record.promises:
+                try:
+                    judged.judgements.append(promise.judge(judged.replay.case))
+                except CtxguardError as error:  # the other promises are judged all the same
+                    errors.append(error)
+            judgements += judged.judgements
+        try:
+            enforce(tuple(judgements), tolerate_inconclusive=self.settings.tolerate_inconclusive)
+        except ContextGateFailure as failure:
+            raise ContextGateFailure(
+                "\n\n".join([str(failure), *(f"not judged: {error}" for error in errors)])
+            ) from None
+        if errors:
+            raise errors[0] from errors[0].__cause__
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the findings in place of a traceback, and the payload on the report."""
+        report = yield
+        record = item.stash.get(RECORD, None)
+        if record is None:
+            return report
+        excinfo = call.excinfo
+        if excinfo is not None and report.failed and isinstance(excinfo.value, CtxguardError):
+            report.longrepr = _plain(excinfo, item)
+        if report.when == "call" or (report.when == "setup" and not report.passed):
+            path = baseline.baseline_path(item.path)
+            setattr(report, PAYLOAD, record.payload(test_key(item), baseline=str(path)))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect payloads, from this process or from a worker's report."""
+        text = getattr(report, PAYLOAD, None)
+        if text is not None and not is_worker(self.config):
+            payload = json.loads(text)
+            payload["outcome"] = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+            self.payloads.append(payload)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Write what the passing tests measured; only the controller writes."""
+        if not self.settings.update or is_worker(self.config):
+            return
+        files: dict[Path, dict[Any, Any]] = {}
+        for payload in self.payloads:
+            if payload["outcome"] == "passed":
+                files.setdefault(Path(payload["baseline"]), {}).update(metrics_of(payload))
+        for path, entries in sorted(files.items()):
+            if entries:
+                baseline.write(baseline.read(path).updated(entries))
+                self.updated.append(path)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the ctxguard section."""
+        if not self.payloads:
+            return
+        terminalreporter.section("ctxguard")
+        for line, style in summary_lines(
+            self.payloads, updated=_relative(self.updated, self.config.rootpath)
+        ):
+            terminalreporter.write_line(line, **dict.fromkeys(style, True))
+
+
+def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
+    """Return a failure's text without a traceback, safe to send between processes.
+
+    A usage error keeps pytest's own traceback of the test, since the line that made the call
+    is where the mistake is.
+    """
+    if isinstance(excinfo.value, ContextGateFailure) or not _in_test(excinfo, item):
+        value = excinfo.value
+        value.args = tuple(_encodable(str(arg)) for arg in value.args)
+        return excinfo.getrepr(style="value")
+    return item.repr_failure(excinfo)
+
+
+def _in_test(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> bool:
+    return any(Path(str(entry.path)) == item.path for entry in excinfo.traceback)
+
+
+def _encodable(text: str) -> str:
+    """Escape lone surrogates, which no pipe and no log can carry."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _relative(paths: Iterable[Path], root: Path) -> list[str]:
+    return [str(p.relative_to(root)) if p.is_relative_to(root) else str(p) for p in paths]

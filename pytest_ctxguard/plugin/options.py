@@ -1,0 +1,117 @@
+"""Options, ini keys and markers; and the one place that decides which of them counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+MARKERS: Mapping[str, str] = {
+    'ctx_wellformed(provider="openai")': "every request is one the provider accepts",
+    "ctx_budget(limit)": "every request has at most this many tokens; the policy's budget, too",
+    'ctx_carried(*facts, at="probe")': "the facts' values are in every probe request",
+    'ctx_absent(*facts, at="probe")': "the facts' values are in no probe request",
+    "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
+    "ctx_token_cost(max_increase=0.0)": "billed input tokens against the baseline",
+    "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
+}
+MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
+FIXTURE_NAMES = ("ctx_replay", "ctx_transcript")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the command-line options and ini keys."""
+    group = parser.getgroup("ctxguard", "context policies under test")
+    group.addoption(
+        "--ctxguard", action="store_true", help="Run the tests that guard context policies."
+    )
+    group.addoption(
+        "--ctxguard-update",
+        action="store_true",
+        help="Record what the passing tests measure as the new baseline.",
+    )
+    group.addoption(
+        "--ctxguard-tier",
+        choices=("structure", "model"),
+        default="model",
+        help="structure: leave out the marks that need a model (default: model, all of them).",
+    )
+    group.addoption(
+        "--ctxguard-inconclusive",
+        choices=("fail", "warn"),
+        default="fail",
+        help="What a verdict that the data cannot decide comes to (default: fail).",
+    )
+    group.addoption(
+        "--ctxguard-model",
+        metavar="NAME",
+        help="Model name, GGUF file or converted folder (overrides ini ctxguard_model).",
+    )
+    parser.addini("ctxguard_model", "Model name, GGUF file or converted folder.", default="")
+    parser.addini(
+        "ctxguard_fetch",
+        "auto: fetch a missing model on first need (never in an xdist worker); never: do not.",
+        default="auto",
+    )
+    parser.addini(
+        "ctxguard_transcripts", "Folders of your own transcripts.", type="paths", default=[]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What this run was asked for, command line before ini before default."""
+
+    update: bool
+    tier: Literal["structure", "model"]
+    tolerate_inconclusive: bool
+    model: str
+    model_reason: str
+    fetch: bool
+    transcripts: tuple[Path, ...]
+    in_ci: bool
+    workers: int
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Decide every setting of this run.
+
+    Raises:
+        pytest.UsageError: an ini value is not one of those allowed.
+    """
+    fetch = config.getini("ctxguard_fetch")
+    if fetch not in ("auto", "never"):
+        raise pytest.UsageError(f"ctxguard_fetch is {fetch!r}; it may be auto or never")
+    option, ini = config.getoption("ctxguard_model"), config.getini("ctxguard_model")
+    reason = "--ctxguard-model" if option else "ini ctxguard_model" if ini else "default"
+    worker = is_worker(config)
+    return Settings(
+        update=config.getoption("ctxguard_update"),
+        tier=config.getoption("ctxguard_tier"),
+        tolerate_inconclusive=config.getoption("ctxguard_inconclusive") == "warn",
+        model=option or ini or "",
+        model_reason=reason,
+        fetch=fetch == "auto" and not worker,
+        transcripts=tuple(config.getini("ctxguard_transcripts")),
+        in_ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
+        workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
+    )
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Tell whether this process is an xdist worker."""
+    return hasattr(config, "workerinput")
+
+
+def is_guarded(item: pytest.Item) -> bool:
+    """Tell whether a test has a ctx mark or uses a ctx fixture.
+
+    Any mark that begins with ``ctx_`` counts, so that a misspelt one is noticed.
+    """
+    return any(mark.name.startswith("ctx_") for mark in item.iter_markers()) or any(
+        name in FIXTURE_NAMES for name in getattr(item, "fixturenames", ())
+    )

@@ -1,0 +1,47 @@
+"""Progress of long work inside a pytest run: a line that rewrites itself, on a terminal only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_ctxguard.plugin.options import is_worker
+
+
+class ProgressLine:
+    """Shows ``label done/total``; elsewhere than on a terminal, one line when a label begins."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._label = ""
+
+    def update(self, label: str, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` (bytes or steps) of some work is done."""
+        if self._reporter is None or is_worker(self._config):
+            return
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        if capture is None:
+            self._write(label, done, total)
+        else:
+            with capture.global_and_fixture_disabled():
+                self._write(label, done, total)
+        self._label = label
+
+    def clear(self) -> None:
+        """End the line, so that pytest's own output starts on a fresh one."""
+        if self._label and self._reporter is not None and self._reporter.isatty:
+            capture = self._config.pluginmanager.get_plugin("capturemanager")
+            if capture is not None:
+                with capture.global_and_fixture_disabled():
+                    self._reporter.rewrite("", erase=True)
+        self._label = ""
+
+    def _write(self, label: str, done: int, total: int) -> None:
+        amount = f"{done / 1e6:.0f}/{total / 1e6:.0f} MB" if total > 10**6 else f"{done}/{total}"
+        if self._reporter.isatty:
+            self._reporter.rewrite(f"ctxguard: {label} {amount}", erase=True)
+        elif label != self._label:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"ctxguard: {label}")

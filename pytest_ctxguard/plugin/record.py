@@ -1,0 +1,98 @@
+"""What one test left behind: its replays and judgements, and the JSON that leaves the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.checks.guarded import GuardedReplay
+from pytest_ctxguard.checks.promise import Promise
+
+
+@dataclass(slots=True)
+class Judged:
+    """One replay of a test and what was judged of it."""
+
+    replay: GuardedReplay
+    wanted: bool
+    judgements: list[Judgement] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the report and the baseline need."""
+        replay = self.replay
+        metrics = {k: m for judgement in self.judgements for k, m in judgement.metrics.items()}
+        return {
+            "label": replay.label,
+            "transcript": replay.transcript.name,
+            "policy": replay.policy,
+            "budget": replay.budget,
+            "calls": len(replay.steps),
+            "billed": replay.tokens.billed,
+            "final": replay.tokens.final,
+            "judgements": [
+                {
+                    "promise": j.promise,
+                    "summary": j.summary,
+                    "verdict": j.verdict,
+                    "state": j.state,
+                }
+                for j in self.judgements
+            ],
+            "metrics": {name: metric.as_json() for name, metric in metrics.items()},
+        }
+
+
+@dataclass(slots=True)
+class TestRecord:
+    """What one guarded test promises and did.
+
+    Attributes:
+        promises: those to judge in this tier.
+        unchecked: names of those left out.
+        replays: in the order they were made.
+        note: why nothing was judged, if so.
+    """
+
+    __test__ = False  # pytest, this is no test class
+
+    promises: tuple[Promise, ...]
+    unchecked: tuple[str, ...] = ()
+    replays: list[Judged] = field(default_factory=list)
+    note: str = ""
+
+    def payload(self, test: str, *, baseline: str) -> str:
+        """Return the one JSON string that rides on the test report.
+
+        ASCII JSON of plain values: it crosses process boundaries whatever the text holds.
+        """
+        return json.dumps(
+            {
+                "test": test,
+                "baseline": baseline,
+                "unchecked": list(self.unchecked),
+                "note": self.note,
+                "replays": [judged.as_json() for judged in self.replays if judged.wanted],
+            }
+        )
+
+
+def metrics_of(payload: dict[str, Any]) -> dict[tuple[str, str], dict[str, Metric]]:
+    """Return the baseline entries of a payload: (test, label) -> metrics."""
+    from pytest_ctxguard.baseline import metric_from_json
+
+    return {
+        (payload["test"], replay["label"]): {
+            name: metric_from_json(row) for name, row in replay["metrics"].items()
+        }
+        for replay in payload["replays"]
+        if replay["metrics"]
+    }
+
+
+def labels(replays: Sequence[Judged]) -> list[str]:
+    """Return the labels of the replays that are judged."""
+    return [judged.replay.label for judged in replays if judged.wanted]

@@ -1,0 +1,178 @@
+"""What the ``ctx_replay`` fixture does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.budget import Budget
+from pytest_ctxguard.checks.guarded import GuardedReplay, check_facts, guarded
+from pytest_ctxguard.checks.guards import guard
+from pytest_ctxguard.checks.promise import Case
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.plugin.promises import positional_parts
+from pytest_ctxguard.plugin.record import Judged, TestRecord, labels
+from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.policies.protocol import Policy
+from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.replay.run import Plan, run, run_async
+from pytest_ctxguard.replay.values import Replay
+from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.transcript.model import Fact, Transcript
+
+RECORD = pytest.StashKey[TestRecord]()
+SERVICES = pytest.StashKey[Services]()
+
+Source = str | Path | Transcript
+
+
+def replay_fixture(item: pytest.Item) -> ReplayFixture:
+    """Return the fixture's value for one test."""
+    if SERVICES not in item.config.stash:
+        pytest.fail("ctx_replay works under `pytest --ctxguard` only", pytrace=False)
+    return ReplayFixture(item, item.stash[RECORD], item.config.stash[SERVICES])
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayFixture:
+    """Replays transcripts for one test; every replay made here is judged after the body."""
+
+    item: pytest.Item
+    record: TestRecord
+    services: Services
+
+    def __call__(
+        self,
+        transcript: Source,
+        policy: Policy,
+        *,
+        name: str | None = None,
+        budget: int | None = None,
+        counter: Counter | None = None,
+        facts: Iterable[Fact] = (),
+        judged: bool = True,
+        expect_identity: bool = False,
+    ) -> GuardedReplay:
+        """Replay a transcript under a policy.
+
+        Args:
+            transcript: a name, a path ending in ``.jsonl``, or a transcript.
+            policy: takes the history, returns the messages to send; sync or async, plain or
+                stateful, or a factory without arguments. ``budget``, ``count`` and ``tools``
+                are passed when its signature names them.
+            name: label of this replay in keys and reports.
+            budget: tokens; default the ``ctx_budget`` mark's.
+            counter: exact counter of requests; default Qwen2.5's.
+            facts: more facts, beside the transcript's own.
+            judged: whether the marks judge this replay.
+            expect_identity: the policy may leave every request as it is.
+
+        Raises:
+            UsageError: the call asks for something impossible.
+            PolicyError: the policy returned something other than messages.
+        """
+        __tracebackhide__ = True
+        plan = self._plan(
+            transcript, policy, name=name, budget=budget, counter=counter, facts=facts
+        )
+        return self._judged(run(plan), judged=judged, expect_identity=expect_identity)
+
+    async def aio(
+        self,
+        transcript: Source,
+        policy: Policy,
+        *,
+        name: str | None = None,
+        budget: int | None = None,
+        counter: Counter | None = None,
+        facts: Iterable[Fact] = (),
+        judged: bool = True,
+        expect_identity: bool = False,
+    ) -> GuardedReplay:
+        """Do the same inside a running event loop."""
+        __tracebackhide__ = True
+        plan = self._plan(
+            transcript, policy, name=name, budget=budget, counter=counter, facts=facts
+        )
+        return self._judged(await run_async(plan), judged=judged, expect_identity=expect_identity)
+
+    def _plan(
+        self,
+        transcript: Source,
+        policy: Policy,
+        *,
+        name: str | None,
+        budget: int | None,
+        counter: Counter | None,
+        facts: Iterable[Fact],
+    ) -> Plan:
+        limits = [p.limit for p in self.record.promises if isinstance(p, Budget)]
+        return Plan(
+            transcript=self.services.transcript(transcript).with_facts(*facts),
+            policy=policy,
+            counter=counter or self.services.encoder,
+            budget=limits[0] if budget is None and limits else budget,
+            label=name or "",
+        )
+
+    def _judged(self, replay: Replay, *, judged: bool, expect_identity: bool) -> GuardedReplay:
+        if judged:
+            check_facts(self.record.promises, replay)
+            if replay.label in labels(self.record.replays):
+                raise UsageError(
+                    f"two judged replays are named {replay.label!r} in one test; give each its "
+                    "own name=, or judged=False"
+                )
+        case = self._case(replay)
+        entry = Judged(
+            guarded(
+                replay,
+                case=case,
+                guard=guard(case, expect_identity=expect_identity),
+                record=lambda judgement: entry.judgements.append(judgement),
+            ),
+            wanted=judged,
+        )
+        self.record.replays.append(entry)
+        return entry.replay
+
+    def _case(self, replay: Replay) -> Case:
+        services = self.services
+
+        def answers(fact: str) -> Answers:
+            return services.interviewer.answers(replay, fact)
+
+        def recorded() -> Mapping[str, Metric] | None:
+            return _recorded(self.item, services, replay.label)
+
+        return Case(
+            replay=replay,
+            answers=answers,
+            model=services.model_identity,
+            recorded=recorded,
+            require_recorded=services.settings.in_ci,
+            accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
+        )
+
+
+def test_key(item: pytest.Item) -> str:
+    """Return a test's key within its module's baseline: the node id after the file."""
+    return item.nodeid.partition("::")[2]
+
+
+def _recorded(item: pytest.Item, services: Services, label: str) -> Mapping[str, Metric] | None:
+    """Return the baseline's metrics of one replay, or None while they are recorded anew."""
+    positional = positional_parts(item)
+    if positional and not label:
+        raise UsageError(
+            f"the baseline needs a key that keeps its meaning, and {positional[0]!r} in "
+            f"{item.name!r} only counts positions. Give the parameters ids=…, or ctx_replay(…, "
+            "name=…)."
+        )
+    if services.settings.update:
+        return None
+    return services.baseline(item.path).metrics((test_key(item), label))

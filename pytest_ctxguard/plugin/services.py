@@ -1,0 +1,91 @@
+"""What one run shares: tokenizer, model, transcripts, baselines. Each is made when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from pytest_ctxguard.backend import Backend
+from pytest_ctxguard.baseline import Baseline, baseline_path, read
+from pytest_ctxguard.errors import ModelMissing
+from pytest_ctxguard.plugin.options import Settings, is_worker
+from pytest_ctxguard.plugin.progress import ProgressLine
+from pytest_ctxguard.recall.answers import Interviewer
+from pytest_ctxguard.tokens.request import RequestEncoder
+from pytest_ctxguard.transcript.library import find
+from pytest_ctxguard.transcript.model import Transcript
+
+
+class Services:
+    """The run's shared instruments."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config = config
+        self.settings = settings
+        self._transcripts: dict[str, Transcript] = {}
+        self._baselines: dict[Path, Baseline] = {}
+
+    @cached_property
+    def encoder(self) -> RequestEncoder:
+        """The exact counter, which is also the model's tokenizer."""
+        return RequestEncoder()
+
+    @cached_property
+    def progress(self) -> ProgressLine:
+        """The progress line."""
+        return ProgressLine(self.config)
+
+    @cached_property
+    def backend(self) -> Backend:
+        """What answers the probes.
+
+        Raises:
+            ModelError: there is no model, and it may not be fetched now.
+        """
+        given = self.config.hook.pytest_ctxguard_backend(config=self.config)
+        if given is not None:
+            return given  # type: ignore[no-any-return]  # hooks are untyped
+        from pytest_ctxguard.engine.open import open_backend
+
+        try:
+            return open_backend(
+                self.settings.model or None,
+                encoder=self.encoder,
+                fetch=self.settings.fetch,
+                workers=self.settings.workers,
+                progress=self.progress.update,
+            )
+        except ModelMissing as error:
+            if is_worker(self.config):
+                error.add_note("xdist workers never fetch; fetch it before the run")
+            raise
+        finally:
+            self.progress.clear()
+
+    @cached_property
+    def interviewer(self) -> Interviewer:
+        """Who asks the probes."""
+        return Interviewer(self.backend)
+
+    def model_identity(self) -> Mapping[str, str]:
+        """Return what answers depend on, for fingerprints."""
+        return self.backend.identity
+
+    def transcript(self, name: str | Path | Transcript) -> Transcript:
+        """Return a transcript by name or path; files are read once."""
+        if isinstance(name, Transcript):
+            return name
+        key = str(name)
+        if key not in self._transcripts:
+            self._transcripts[key] = find(name, folders=self.settings.transcripts)
+        return self._transcripts[key]
+
+    def baseline(self, module: Path) -> Baseline:
+        """Return the baseline of a test module; the file is read once and never changed here."""
+        path = baseline_path(module)
+        if path not in self._baselines:
+            self._baselines[path] = read(path)
+        return self._baselines[path]

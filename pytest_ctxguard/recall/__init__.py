@@ -1,0 +1,1 @@
+"""Did the model answer it: probes asked, outcomes judged, controls beside them."""

@@ -1,0 +1,145 @@
+"""Ask a replay's probes, with the two controls that make a count mean something."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_ctxguard.backend import Backend, Completion
+from pytest_ctxguard.errors import BackendError
+from pytest_ctxguard.recall.outcomes import OUTCOMES, Outcome, judge, judged_text
+from pytest_ctxguard.replay.values import Replay, digest
+from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.model import Fact, Transcript
+
+ANSWER_TOKENS = 48
+"""Longest answer to a probe, in tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Whether a wording can measure anything.
+
+    Attributes:
+        alone: outcome with the fact's message alone in the request; must be a hit.
+        without: outcome with no transcript at all; must not be a hit.
+    """
+
+    alone: Outcome
+    without: Outcome
+
+    @property
+    def usable(self) -> bool:
+        """Whether the model answers it from the fact alone, and never without it."""
+        return self.alone == "hit" and self.without not in ("hit", "error")
+
+    @property
+    def reason(self) -> str:
+        """Why it is unusable, or empty."""
+        if self.usable:
+            return ""
+        if self.without == "hit":
+            return "guessed without the fact"
+        return f"{self.alone if self.alone != 'hit' else self.without} with the fact alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One wording asked once.
+
+    Attributes:
+        id: ``fact/number``, stable as long as the wordings keep their order.
+        wording: the question.
+        outcome: what the answer amounts to.
+        text: the judged text, or the error.
+        control: whether the wording is usable.
+    """
+
+    id: str
+    wording: str
+    outcome: Outcome
+    text: str
+    control: Control
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All wordings of one fact, asked of one replay."""
+
+    fact: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def usable(self) -> tuple[Trial, ...]:
+        """The trials whose wording passes both controls."""
+        return tuple(trial for trial in self.trials if trial.control.usable)
+
+    @property
+    def hits(self) -> int:
+        """Usable trials that were answered."""
+        return sum(trial.outcome == "hit" for trial in self.usable)
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """Outcome -> number of usable trials; only those that occur."""
+        counts = Counter(trial.outcome for trial in self.usable)
+        return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
+
+
+class Interviewer:
+    """Asks a backend, and remembers: greedy decoding gives one request one answer."""
+
+    def __init__(self, backend: Backend, *, on_trial: Callable[[], None] | None = None) -> None:
+        self.backend = backend
+        self._on_trial = on_trial or (lambda: None)
+        self._known: dict[str, tuple[Completion | None, str]] = {}
+
+    def answers(self, replay: Replay, fact: str | Fact) -> Answers:
+        """Ask every wording of a fact under a replay's policy."""
+        transcript = replay.transcript
+        planted = fact if isinstance(fact, Fact) else transcript.fact(fact)
+        asked = []
+        for request in replay.probes[planted.name]:
+            asked.append(self._ask(transcript, planted, request.messages))
+            self._on_trial()
+        # The controls come after, so that the wordings find their common prefix still computed.
+        trials = []
+        for number, (wording, (outcome, text)) in enumerate(
+            zip(planted.wordings, asked, strict=True), 1
+        ):
+            control = self.control(transcript, planted, wording)
+            trials.append(Trial(f"{planted.name}/{number}", wording, outcome, text, control))
+        return Answers(planted.name, tuple(trials))
+
+    def control(self, transcript: Transcript, fact: Fact, wording: str) -> Control:
+        """Ask a wording with the fact alone, and with nothing."""
+        system = [m for m in transcript.messages[:1] if m.get("role") in ("system", "developer")]
+        probe = {"role": "user", "content": wording}
+        alone = [*system, transcript.messages[fact.planted_at], probe]
+        return Control(
+            alone=self._ask(transcript, fact, alone)[0],
+            without=self._ask(transcript, fact, [*system, probe])[0],
+        )
+
+    def _ask(
+        self, transcript: Transcript, fact: Fact, messages: Sequence[Message]
+    ) -> tuple[Outcome, str]:
+        completion, error = self._complete(messages, transcript.tools)
+        if completion is None:
+            return "error", error
+        text = judged_text(completion)
+        return judge(text, fact, messages), text
+
+    def _complete(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[Completion | None, str]:
+        key = digest([messages, tools])
+        if key not in self._known:
+            try:
+                answer = self.backend.complete(messages, tools=tools, max_tokens=ANSWER_TOKENS)
+                self._known[key] = (answer, "")
+            except BackendError as error:
+                self._known[key] = (None, str(error))
+        return self._known[key]

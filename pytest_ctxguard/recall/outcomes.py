@@ -1,0 +1,69 @@
+"""What an answer to a probe amounts to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from pytest_ctxguard.backend import Completion
+from pytest_ctxguard.transcript.messages import Message, full_text
+from pytest_ctxguard.transcript.model import Fact, contains
+
+Outcome = Literal["hit", "neighbour", "invented", "abstained", "other", "error"]
+OUTCOMES: tuple[Outcome, ...] = ("hit", "neighbour", "invented", "abstained", "other", "error")
+
+RULES = "1"
+"""Version of the rules below; part of every fingerprint, so that a change is not a regression."""
+
+ABSTENTIONS = re.compile(
+    r"\b(?:"
+    r"(?:do(?:es)?|did|was|were|is|are|has|have|could|can) ?(?:n[o']t|n['’]t)\b[^.!?\n]{0,40}"
+    r"\b(?:know|recall|remember|mention|mentioned|specif|provid|given|stated|available|found|find"
+    r"|contain|include|see|say|said|sure|aware|information|access)"
+    r"|(?:cannot|unable to) (?:find|determine|tell|say|answer|provide|know|see|recall|identify)"
+    r"|(?:no|none|not|nothing)[^.!?\n]{0,20}\b(?:available|specified|mentioned|provided|known|given"
+    r"|found|stated)"
+    r"|unknown|no (?:such )?(?:information|record|mention)|i['’]?m not sure"
+    r")"
+    r"|не (?:знаю|помню|указан\w*|упомина\w*|найден\w*|могу)|нет (?:данных|информации|сведений)"
+    r"|неизвест\w*"
+    r"|不知道|不清楚|没有(?:提到|提及|提供|信息|说明)|无法(?:确定|回答|得知)|未(?:提及|提供|知)",
+    re.IGNORECASE,
+)
+"""Phrases that decline to answer, in the languages the fixtures use (English, Russian, Chinese)."""
+
+
+def judged_text(completion: Completion) -> str:
+    """Return the text a probe is judged on: the answer, then tool-call names and arguments."""
+    calls = (f"{call.name} {call.arguments}" for call in completion.tool_calls)
+    return "\n".join([completion.text, *calls])
+
+
+def judge(text: str, fact: Fact, request: Sequence[Message]) -> Outcome:
+    """Classify an answer.
+
+    *hit*: an accepted value and no declared look-alike; *neighbour*: another candidate that
+    stands in the request; *invented*: a candidate that stands nowhere in it; *abstained*: it
+    declines; *other*: anything else. A candidate is a look-alike or a match of the fact's
+    shape. A wrong candidate outweighs a phrase that declines: it is what the user acts on.
+
+    Args:
+        text: the judged text of the answer.
+        fact: what was asked for.
+        request: the messages the model was shown.
+    """
+    wrong = [value for value in fact.look_alikes if contains(text, value)]
+    if not wrong and any(contains(text, value) for value in fact.accepted):
+        return "hit"
+    wrong += [match for match in _shaped(text, fact) if match not in wrong]
+    if wrong:
+        shown = "\n".join(map(full_text, request))
+        return "neighbour" if any(contains(shown, value) for value in wrong) else "invented"
+    return "abstained" if ABSTENTIONS.search(text) else "other"
+
+
+def _shaped(text: str, fact: Fact) -> Iterable[str]:
+    """Return what in a text has the fact's shape and is not an accepted answer."""
+    matches = (match.group() for match in re.finditer(fact.shape, text, re.IGNORECASE))
+    return [m for m in matches if not any(contains(m, value) for value in fact.accepted)]

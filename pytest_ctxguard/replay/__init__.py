@@ -1,0 +1,1 @@
+"""A transcript replayed under a policy: the requests it would have sent."""

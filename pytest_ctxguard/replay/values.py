@@ -1,0 +1,130 @@
+"""What a replay gives: steps, probe requests, token use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ctxguard.replay.carried import Carried, sightings
+from pytest_ctxguard.replay.origin import Origin
+from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
+from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.model import Call, Fact, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent for one call; the tools are the transcript's.
+
+    Attributes:
+        messages: as the policy returned them.
+        origins: for each message, where it came from.
+        tokens: exact size, tools and template included.
+        acted: whether it differs from the uncut history.
+        mutated: what the policy changed in place of what it was handed (a defect).
+    """
+
+    messages: tuple[Message, ...]
+    origins: tuple[Origin, ...]
+    tokens: int
+    acted: bool
+    mutated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the transcript, replayed."""
+
+    call: Call
+    request: Request
+    history_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """Input tokens of a replay, in the counter's unit.
+
+    Attributes:
+        by_call: tokens of each request.
+    """
+
+    by_call: tuple[int, ...]
+
+    @property
+    def billed(self) -> int:
+        """Input tokens over all calls, each request paid in full."""
+        return sum(self.by_call)
+
+    @property
+    def final(self) -> int:
+        """Tokens of the last request."""
+        return self.by_call[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A transcript replayed under a policy.
+
+    Attributes:
+        transcript: what was replayed.
+        policy: the policy's name, for reports.
+        label: the ``name`` given to this replay, or empty.
+        budget: tokens the policy was asked to stay within, or ``None``.
+        counter: what counted the tokens.
+        steps: one per call, in order.
+        probes: fact name -> one request per wording.
+    """
+
+    transcript: Transcript
+    policy: str
+    label: str
+    budget: int | None
+    counter: Counter
+    steps: tuple[Step, ...]
+    probes: Mapping[str, tuple[Request, ...]] = field(default_factory=dict)
+
+    @property
+    def final(self) -> Step:
+        """The last step."""
+        return self.steps[-1]
+
+    @property
+    def tokens(self) -> TokenUse:
+        """Input tokens, by call and in total."""
+        return TokenUse(tuple(step.request.tokens for step in self.steps))
+
+    @property
+    def acted(self) -> bool:
+        """Whether the policy changed any request."""
+        return any(step.request.acted for step in self.steps)
+
+    def buckets(self, step: Step | None = None) -> Buckets:
+        """Split the tokens of one step (the last one by default) by what they carry."""
+        request = (step or self.final).request
+        return buckets(self.counter, request.messages, tools=self.transcript.tools)
+
+    def carried(self, fact: str | Fact) -> Carried:
+        """Say in which requests a fact's value stands, and where it comes from.
+
+        Raises:
+            UsageError: the transcript has no such fact.
+        """
+        planted = fact if isinstance(fact, Fact) else self.transcript.fact(fact)
+        source = self.transcript.messages[planted.planted_at]
+
+        def look(requests: Sequence[Request]) -> tuple[Any, ...]:
+            return tuple(
+                sightings(planted, r.messages, origins=r.origins, planted=source) for r in requests
+            )
+
+        after = [s.request for s in self.steps if s.call.history > planted.planted_at]
+        return Carried(planted.name, look(self.probes[planted.name]), look(after))
+
+
+def digest(value: Any) -> str:
+    """Return a short hash of a JSON value, for fingerprints; key order does not count."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Renderers: one value in, text out."""

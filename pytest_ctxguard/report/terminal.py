@@ -1,0 +1,58 @@
+"""The ctxguard section of pytest's terminal report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Line = tuple[str, tuple[str, ...]]
+STYLES = {"fail": ("red",), "inconclusive": ("yellow",), "pass": ()}
+
+
+def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str]) -> Iterator[Line]:
+    """Yield the section's lines, each with its styles.
+
+    Args:
+        payloads: one per guarded test, as :mod:`pytest_ctxguard.plugin.record` makes them, with
+            the test's ``outcome``.
+        updated: baseline files that were written.
+    """
+    for payload in sorted(payloads, key=lambda p: (p["baseline"], p["test"])):
+        yield f"{payload['test']}", ("bold",)
+        for replay in payload["replays"]:
+            yield from _replay_lines(replay)
+        if payload["note"]:
+            yield f"  {payload['note']}", ("yellow",)
+        if payload["unchecked"]:
+            yield f"  not checked in this tier: {', '.join(payload['unchecked'])}", ("yellow",)
+    yield from _totals(payloads)
+    for path in updated:
+        yield f"baseline written: {path}", ("green",)
+
+
+def _replay_lines(replay: dict[str, Any]) -> Iterator[Line]:
+    label = f" [{replay['label']}]" if replay["label"] else ""
+    budget = f", budget {replay['budget']:,}" if replay["budget"] else ""
+    yield (
+        f"  {replay['transcript']} / {replay['policy']}{label}: {replay['calls']} calls, "
+        f"{replay['billed']:,} tokens billed, {replay['final']:,} in the last request{budget}",
+        (),
+    )
+    for judgement in replay["judgements"]:
+        state = f" [{judgement['state']}]" if judgement["state"] else ""
+        yield (
+            f"    {judgement['verdict']:<13}{judgement['promise']}: {judgement['summary']}{state}",
+            STYLES[judgement["verdict"]],
+        )
+
+
+def _totals(payloads: Sequence[dict[str, Any]]) -> Iterator[Line]:
+    judgements = [j for p in payloads for r in p["replays"] for j in r["judgements"]]
+    counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}
+    parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    states = [j["state"] for j in judgements if j["state"]]
+    named = [f"{states.count(state)} {state}" for state in sorted(set(states))]
+    against = f"; against the baseline: {', '.join(named)}" if named else ""
+    yield f"promises: {', '.join(parts) or 'none judged'}{against}", ("bold",)
+    if "new" in states:
+        yield "record new values with --ctxguard-update, and commit the .ctxguard.json files", ()

@@ -1,0 +1,72 @@
+from fixtures.record.screen import Stage, judged_text, screen, usable_wordings
+from pytest_ctxguard.backend import Completion, ToolCall
+from pytest_ctxguard.testing import ScriptedBackend
+from pytest_ctxguard.transcript.model import Fact
+
+SYSTEM = {"role": "system", "content": "sys"}
+STATED = {"role": "user", "content": "the shard is s-7"}
+STAGE = Stage((SYSTEM, STATED, {"role": "assistant", "content": "ok"}), ({"type": "function"},))
+FACT = Fact(
+    name="shard", value="s-7", kind="identifier", planted_at=1, wordings=("?",), shape=r"s-\d"
+)
+
+
+def answers(messages):
+    told = any("s-7" in message["content"] for message in messages)
+    wording = messages[-1]["content"]
+    return {
+        "good": "It is s-7." if told else "I do not know.",
+        "unread": "Which shard?",
+        "guessed": "s-7, surely",
+    }[wording]
+
+
+def test_only_wordings_answered_from_the_fact_and_never_without_it_are_usable():
+    backend = ScriptedBackend(answers)
+    controls = screen(FACT, ("guessed", "good", "unread"), stage=STAGE, backend=backend)
+    assert [control.usable for control in controls] == [False, True, False]
+    assert usable_wordings(controls) == ("good",)
+    assert controls[1].without == "I do not know."
+
+
+def test_the_controls_see_the_system_message_the_tools_and_the_planting_message_only():
+    backend = ScriptedBackend(answers)
+    screen(FACT, ("good",), stage=STAGE, backend=backend)
+    alone, without = backend.requests
+    probe = {"role": "user", "content": "good"}
+    assert alone["messages"] == [SYSTEM, STATED, probe]
+    assert without["messages"] == [SYSTEM, probe]
+    assert alone["tools"] == [{"type": "function"}]
+    assert alone["tool_choice"] == "auto"
+    assert alone["max_tokens"] == 48
+
+
+def test_a_fact_in_a_tool_result_is_shown_with_its_whole_round():
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c", "content": "the shard is s-7"}
+    stage = Stage((SYSTEM, {"role": "user", "content": "read"}, asked, result))
+    fact = Fact(
+        name="shard", value="s-7", kind="identifier", planted_at=3, wordings=("?",), shape=r"s-\d"
+    )
+    assert stage.planting(fact) == [asked, result]
+
+
+def test_tool_call_arguments_are_judged():
+    call = ToolCall("create_ticket", '{"shard": "s-7"}')
+    backend = ScriptedBackend([Completion(text="", tool_calls=(call,)), "no idea"])
+    (control,) = screen(FACT, ("good",), stage=STAGE, backend=backend)
+    assert control.usable
+    assert control.alone == 'create_ticket {"shard": "s-7"}'
+
+
+def test_judged_text_joins_text_and_calls():
+    completion = Completion(text=" I open it.\n", tool_calls=(ToolCall("a", "{}"),))
+    assert judged_text(completion) == "I open it.\na {}"
+
+
+def test_the_first_six_usable_wordings_are_kept_in_order():
+    wordings = [f"good {n}" for n in range(9)]
+    backend = ScriptedBackend(lambda messages: "s-7" if len(messages) == 3 else "?")
+    controls = screen(FACT, wordings, stage=STAGE, backend=backend)
+    assert usable_wordings(controls) == tuple(wordings[:6])
