@@ -87,3 +87,5 @@ class PromptTooLong(BackendError):
 
 class ContextGateFailure(CtxguardError, AssertionError):
     """One or more promises about the context were broken."""
+
+    __module__ = "pytest_ctxguard"  # its public name, which every failing test prints

@@ -17,7 +17,7 @@ from pytest_ctxguard.replay.values import Replay
 Record = Callable[[Judgement], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GuardedReplay(Replay):
     """A replay under test.
 

@@ -12,6 +12,7 @@ import pytest
 from pytest_ctxguard import baseline
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import enforce
+from pytest_ctxguard.checks.promise import Promise
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
 from pytest_ctxguard.plugin.promises import describe, read_promises
@@ -22,6 +23,7 @@ from pytest_ctxguard.report.terminal import summary_lines
 from pytest_ctxguard.transcript.library import matching
 
 PAYLOAD = "ctxguard_payload"
+PACKAGE = Path(__file__).parent.parent
 
 
 class Guarding:
@@ -56,12 +58,9 @@ class Guarding:
         """Read what a test promises; a bad mark is its own setup error."""
         if not is_guarded(item):
             return
-        try:
-            promises = read_promises(item)
-            for mark in item.iter_markers("ctx_transcripts"):
-                matching(mark.args, folders=self.settings.transcripts)
-        except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+        promises, problem = self._read(item)
+        if problem:
+            pytest.fail(problem, pytrace=False)
         structure = self.settings.tier == "structure"
         left_out = [p for p in promises if structure and p.tier == "model"]
         kept = tuple(p for p in promises if p not in left_out)
@@ -70,6 +69,15 @@ class Guarding:
         if left_out and not kept:
             record.note = "not checked in this tier"
             pytest.skip("ctxguard: every mark of this test needs a model (structure tier)")
+
+    def _read(self, item: pytest.Item) -> tuple[tuple[Promise, ...], str]:
+        """Return a test's promises, or what is wrong with its marks."""
+        try:
+            for mark in item.iter_markers("ctx_transcripts"):
+                matching(mark.args, folders=self.settings.transcripts)
+            return read_promises(item), ""
+        except UsageError as error:
+            return (), str(error)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -104,14 +112,13 @@ class Guarding:
                 except CtxguardError as error:  # the other promises are judged all the same
                     errors.append(error)
             judgements += judged.judgements
+        unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
         try:
             enforce(tuple(judgements), tolerate_inconclusive=self.settings.tolerate_inconclusive)
         except ContextGateFailure as failure:
-            raise ContextGateFailure(
-                "\n\n".join([str(failure), *(f"not judged: {error}" for error in errors)])
-            ) from None
+            raise ContextGateFailure("\n\n".join([str(failure), *unjudged])) from None
         if errors:
-            raise errors[0] from errors[0].__cause__
+            raise errors[0] from None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -127,7 +134,8 @@ class Guarding:
             report.longrepr = _plain(excinfo, item)
         if report.when == "call" or (report.when == "setup" and not report.passed):
             path = baseline.baseline_path(item.path)
-            setattr(report, PAYLOAD, record.payload(test_key(item), baseline=str(path)))
+            key = test_key(item)
+            setattr(report, PAYLOAD, record.payload(item.nodeid, key=key, baseline=str(path)))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -164,20 +172,22 @@ class Guarding:
 
 
 def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
-    """Return a failure's text without a traceback, safe to send between processes.
+    """Return a failure's text without this package's frames, safe to send between processes.
 
-    A usage error keeps pytest's own traceback of the test, since the line that made the call
-    is where the mistake is.
+    A gate failure is its findings alone; an error keeps the frames of the test, since the line
+    that made the call is where the mistake is.
     """
-    if isinstance(excinfo.value, ContextGateFailure) or not _in_test(excinfo, item):
-        value = excinfo.value
-        value.args = tuple(_encodable(str(arg)) for arg in value.args)
+    value = excinfo.value
+    value.args = tuple(_encodable(str(arg)) for arg in value.args)
+    entries = excinfo.traceback
+    in_test = [i for i, entry in enumerate(entries) if Path(entry.path) == item.path]
+    if isinstance(value, ContextGateFailure) or not in_test:
         return excinfo.getrepr(style="value")
-    return item.repr_failure(excinfo)
-
-
-def _in_test(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> bool:
-    return any(Path(str(entry.path)) == item.path for entry in excinfo.traceback)
+    excinfo.traceback = entries[in_test[0] :].filter(
+        lambda entry: PACKAGE not in Path(entry.path).parents
+    )
+    style = item.config.getoption("tbstyle")
+    return excinfo.getrepr(style="long" if style == "auto" else style)
 
 
 def _encodable(text: str) -> str:

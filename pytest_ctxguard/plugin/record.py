@@ -64,14 +64,15 @@ class TestRecord:
     replays: list[Judged] = field(default_factory=list)
     note: str = ""
 
-    def payload(self, test: str, *, baseline: str) -> str:
+    def payload(self, nodeid: str, *, key: str, baseline: str) -> str:
         """Return the one JSON string that rides on the test report.
 
         ASCII JSON of plain values: it crosses process boundaries whatever the text holds.
         """
         return json.dumps(
             {
-                "test": test,
+                "nodeid": nodeid,
+                "key": key,
                 "baseline": baseline,
                 "unchecked": list(self.unchecked),
                 "note": self.note,
@@ -85,7 +86,7 @@ def metrics_of(payload: dict[str, Any]) -> dict[tuple[str, str], dict[str, Metri
     from pytest_ctxguard.baseline import metric_from_json
 
     return {
-        (payload["test"], replay["label"]): {
+        (payload["key"], replay["label"]): {
             name: metric_from_json(row) for name, row in replay["metrics"].items()
         }
         for replay in payload["replays"]

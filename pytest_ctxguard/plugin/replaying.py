@@ -37,7 +37,7 @@ def replay_fixture(item: pytest.Item) -> ReplayFixture:
     return ReplayFixture(item, item.stash[RECORD], item.config.stash[SERVICES])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReplayFixture:
     """Replays transcripts for one test; every replay made here is judged after the body."""
 

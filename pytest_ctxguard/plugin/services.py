@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.baseline import Baseline, baseline_path, read
-from pytest_ctxguard.errors import ModelMissing
+from pytest_ctxguard.errors import ModelError, ModelMissing
 from pytest_ctxguard.plugin.options import Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
 from pytest_ctxguard.recall.answers import Interviewer
@@ -27,6 +27,7 @@ class Services:
         self.settings = settings
         self._transcripts: dict[str, Transcript] = {}
         self._baselines: dict[Path, Baseline] = {}
+        self._backend: Backend | ModelError | None = None
 
     @cached_property
     def encoder(self) -> RequestEncoder:
@@ -38,13 +39,24 @@ class Services:
         """The progress line."""
         return ProgressLine(self.config)
 
-    @cached_property
+    @property
     def backend(self) -> Backend:
         """What answers the probes.
 
         Raises:
-            ModelError: there is no model, and it may not be fetched now.
+            ModelError: there is no model, and it may not be fetched now. It is tried once in a
+                run; later calls raise the same error.
         """
+        if self._backend is None:
+            try:
+                self._backend = self._open_backend()
+            except ModelError as error:
+                self._backend = error
+        if isinstance(self._backend, ModelError):
+            raise self._backend
+        return self._backend
+
+    def _open_backend(self) -> Backend:
         given = self.config.hook.pytest_ctxguard_backend(config=self.config)
         if given is not None:
             return given  # type: ignore[no-any-return]  # hooks are untyped

@@ -64,7 +64,7 @@ class TokenUse:
         return self.by_call[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Replay:
     """A transcript replayed under a policy.
 
@@ -85,6 +85,11 @@ class Replay:
     counter: Counter
     steps: tuple[Step, ...]
     probes: Mapping[str, tuple[Request, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name the replay; its requests would fill pages of a failing test's report."""
+        label = f" {self.label!r}" if self.label else ""
+        return f"<Replay{label} of {self.transcript.name} under {self.policy}>"
 
     @property
     def final(self) -> Step:

@@ -17,8 +17,8 @@ def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str])
             the test's ``outcome``.
         updated: baseline files that were written.
     """
-    for payload in sorted(payloads, key=lambda p: (p["baseline"], p["test"])):
-        yield f"{payload['test']}", ("bold",)
+    for payload in sorted(payloads, key=lambda p: p["nodeid"]):
+        yield payload["nodeid"], ("bold",)
         for replay in payload["replays"]:
             yield from _replay_lines(replay)
         if payload["note"]:
