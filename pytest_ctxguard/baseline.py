@@ -90,7 +90,9 @@ def read(path: Path) -> Baseline:
     except FileNotFoundError:
         return Baseline(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise BaselineError(f"cannot be read: {error}", path=path) from error
+        raise BaselineError(
+            f"cannot be read: {error}. Restore it from version control.", path=path
+        ) from error
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -134,9 +136,11 @@ def write(baseline: Baseline) -> None:
 def metric_from_json(row: Mapping[str, Any]) -> Metric:
     """Return the metric of a JSON object; KeyError, TypeError or ValueError when it is none."""
     value, fingerprint = row["value"], row["fingerprint"]
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"value {value!r} is not a count")
-    return Metric(value, dict(fingerprint), row.get("of"), row.get("trials"))
+    of, trials = row.get("of"), row.get("trials")
+    for name, count in (("value", value), ("of", 0 if of is None else of)):
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise ValueError(f"{name} {count!r} is not a count")
+    return Metric(value, dict(fingerprint), of, None if trials is None else dict(trials))
 
 
 def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class Answered:
             rule=f"{self.marker}.lost-hits",
             what=f"{len(lost)} wordings of {self.fact!r} that were answered no longer are",
             where=case.place(*(_quote(trial) for trial in lost[:3])),
-            measured=", ".join(f"{trial.id} {trial.outcome}" for trial in lost),
+            measured=", ".join(_came_to(trial) for trial in lost),
             allowed=f"at most {self.max_lost} of the baseline's hits lost",
             why=reason if before.numerics_differ else "users will see the agent forget",
             remedy=f"mend the policy, or accept: {case.accept}",
@@ -109,7 +109,11 @@ class Answered:
 
 def _lost(before: Standing, answers: Answers) -> list[Trial]:
     was = before.old.trials or {} if before.old is not None else {}
-    return [t for t in answers.usable if was.get(t.id) == "hit" and t.outcome != "hit"]
+    return [
+        trial
+        for trial in answers.trials
+        if was.get(trial.id) == "hit" and not (trial.outcome == "hit" and trial.control.usable)
+    ]
 
 
 def _fingerprint(case: Case, fact: str) -> dict[str, str]:
@@ -123,10 +127,14 @@ def _fingerprint(case: Case, fact: str) -> dict[str, str]:
     }
 
 
+def _came_to(trial: Trial) -> str:
+    return f"{trial.id} {trial.outcome if trial.control.usable else 'unusable'}"
+
+
 def _quote(trial: Trial) -> str:
     text = " ".join(trial.text.split())
     short = text if len(text) <= 60 else text[:59] + "…"
-    return f"{trial.id} {trial.outcome}: {short!r}"
+    return f"{_came_to(trial)}: {short!r}"
 
 
 def _unusable(answers: Answers) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, require
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.carried import Carried, Where
 
 
@@ -18,6 +19,18 @@ def _places(carried: Carried, at: Where, *, present: bool) -> list[str]:
         for number, seen in enumerate(carried.requests(at), 1)
         if bool(seen) is present
     ]
+
+
+def _look(case: Case, promise: CarriedFact | AbsentFact) -> Carried:
+    """Look for the fact; a promise about no request at all could not be broken."""
+    carried = case.replay.carried(promise.fact)
+    if not carried.requests(promise.at):
+        planted = case.replay.transcript.fact(promise.fact).planted_at
+        raise UsageError(
+            f"{promise.marker}({promise.fact!r}, at={promise.at!r}): no call comes after message "
+            f"{planted}, which plants it, so nothing could be wrong. Use at='probe'."
+        )
+    return carried
 
 
 def _check(kind: object, fact: object, at: str) -> None:
@@ -46,7 +59,7 @@ class CarriedFact:
 
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request without it."""
-        carried = case.replay.carried(self.fact)
+        carried = _look(case, self)
         total = len(carried.requests(self.at))
         gone = _places(carried, self.at, present=False)
         source = ", ".join(carried.sources) or "nowhere"
@@ -87,7 +100,7 @@ class AbsentFact:
 
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request that has it."""
-        carried = case.replay.carried(self.fact)
+        carried = _look(case, self)
         total = len(carried.requests(self.at))
         still = _places(carried, self.at, present=True)
         summary = f"in {len(still)} of {total} requests at {self.at}"

@@ -64,7 +64,7 @@ class Checker:
             )
             for judgement in judgements:
                 self.replay.record(judgement)
-            enforce(judgements)
+            enforce(judgements, tolerate_inconclusive=self.replay.case.tolerate_inconclusive)
             return judgements
 
         return judge

@@ -26,6 +26,7 @@ class Case:
         model: identity of the backend, for fingerprints.
         recorded: gives metric name -> the baseline's value, or ``None`` while the baseline is
             rewritten; reads the file when first called.
+        tolerate_inconclusive: whether what the data cannot decide passes.
         require_recorded: whether a metric missing from the baseline fails (in CI).
         accept: the command that accepts what was measured.
     """
@@ -34,6 +35,7 @@ class Case:
     answers: Callable[[str], Answers]
     model: Callable[[], Mapping[str, str]]
     recorded: Callable[[], Mapping[str, Metric] | None]
+    tolerate_inconclusive: bool = False
     require_recorded: bool = False
     accept: str = "pytest --ctxguard --ctxguard-update"
 
@@ -84,7 +86,8 @@ def make_promises(
             return tuple(kind(fact, **kwargs) for fact in args)
         return (kind(*args, **kwargs),)
     except TypeError as error:
-        raise UsageError(f"{kind.marker}: {error}. Usage: {kind.usage}") from error
+        what = str(error).removeprefix(f"{kind.__name__}.__init__() ")
+        raise UsageError(f"{kind.marker}: {what}. Usage: {kind.usage}") from error
 
 
 def require(holds: bool, kind: object, what: str) -> None:

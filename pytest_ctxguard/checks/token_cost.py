@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
@@ -61,7 +62,8 @@ class TokenCost:
             state = "unchanged" if billed == old else "improved" if billed < old else "regressed"
             if billed != old:
                 summary += f", {(billed - old) / old:+.1%} against {old:,}"
-            if billed > old * (1 + self.max_increase):
+            # decimal: as floats, 50 * (1 + 0.14) is a little less than 57
+            if billed > old * (1 + Decimal(str(self.max_increase))):
                 findings.append(self._dearer(case, billed, old=old))
         return Judgement("token_cost", summary, tuple(findings), {NAME: metric}, state or "")
 

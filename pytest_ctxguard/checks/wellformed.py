@@ -48,12 +48,14 @@ class Wellformed:
             Finding(
                 rule=f"{self.marker}.{rule}",
                 what=problem.what,
-                where=case.place(place, f"message {problem.message}"),
+                where=case.place(
+                    place, *([] if problem.index is None else [f"message {problem.index}"])
+                ),
                 measured=f"{counts[rule]} of {total} requests break this rule",
                 allowed=f"0, by the rules of {self.provider}",
                 why=f"the provider refuses: {problem.refusal}"
                 if problem.refusal
-                else "the provider refuses the request",
+                else "the provider refuses the request, or the model cannot read it",
                 remedy=problem.remedy,
             )
             for rule, (place, problem) in first.items()

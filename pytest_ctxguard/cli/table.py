@@ -19,6 +19,8 @@ from pytest_ctxguard.report.table import Row, make_row, render_table, table_json
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
+PIPED_WIDTH = 160
+
 
 @click.command()
 @click.argument("transcript")
@@ -78,7 +80,10 @@ def table(
     if as_json:
         click.echo(json.dumps(table_json(source.name, rows, model=identity), indent=2))
     else:
-        Console().print(render_table(source.name, rows, budget=budget, model=identity))
+        console = Console()
+        if not console.is_terminal:  # a file or pipe has no edge to fold the table at
+            console = Console(width=PIPED_WIDTH)
+        console.print(render_table(source.name, rows, budget=budget, model=identity))
 
 
 def _choose(names: Sequence[str], *, everything: bool) -> dict[str, Callable[[], Policy]]:

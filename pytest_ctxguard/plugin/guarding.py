@@ -15,8 +15,8 @@ from pytest_ctxguard.checks.guarded import enforce
 from pytest_ctxguard.checks.promise import Promise
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
-from pytest_ctxguard.plugin.promises import describe, read_promises
-from pytest_ctxguard.plugin.record import TestRecord, metrics_of
+from pytest_ctxguard.plugin.promises import describe, read_promises, transcript_patterns
+from pytest_ctxguard.plugin.record import TestRecord, measured
 from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.report.terminal import summary_lines
@@ -45,12 +45,14 @@ class Guarding:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise ``ctx_transcript`` with the transcripts a test names."""
-        marks = list(metafunc.definition.iter_markers("ctx_transcripts"))
-        if marks and "ctx_transcript" in metafunc.fixturenames:
-            try:
-                names = matching(marks[0].args, folders=self.settings.transcripts)
-            except UsageError:
-                return  # said at setup, as this test's own error
+        if "ctx_transcript" not in metafunc.fixturenames:
+            return
+        try:
+            patterns = transcript_patterns(metafunc.definition)
+            names = matching(patterns, folders=self.settings.transcripts)
+        except UsageError:
+            return  # said at setup, as this test's own error
+        if names:
             metafunc.parametrize("ctx_transcript", names, indirect=True, ids=names)
 
     @pytest.hookimpl(tryfirst=True)
@@ -73,8 +75,7 @@ class Guarding:
     def _read(self, item: pytest.Item) -> tuple[tuple[Promise, ...], str]:
         """Return a test's promises, or what is wrong with its marks."""
         try:
-            for mark in item.iter_markers("ctx_transcripts"):
-                matching(mark.args, folders=self.settings.transcripts)
+            matching(transcript_patterns(item), folders=self.settings.transcripts)
             return read_promises(item), ""
         except UsageError as error:
             return (), str(error)
@@ -113,6 +114,7 @@ class Guarding:
                     errors.append(error)
             judgements += judged.judgements
         unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
+        record.note = "\n  ".join(unjudged)
         try:
             enforce(tuple(judgements), tolerate_inconclusive=self.settings.tolerate_inconclusive)
         except ContextGateFailure as failure:
@@ -127,12 +129,15 @@ class Guarding:
         """Put the findings in place of a traceback, and the payload on the report."""
         report = yield
         record = item.stash.get(RECORD, None)
+        if call.excinfo is not None and report.failed and record is not None:
+            report.longrepr = _plain(call.excinfo, item) or report.longrepr
+        if is_guarded(item):
+            _escape(report)
         if record is None:
             return report
-        excinfo = call.excinfo
-        if excinfo is not None and report.failed and isinstance(excinfo.value, CtxguardError):
-            report.longrepr = _plain(excinfo, item)
         if report.when == "call" or (report.when == "setup" and not report.passed):
+            if report.when == "setup" and not record.note:
+                record.note = "the body did not run, so nothing was judged"
             path = baseline.baseline_path(item.path)
             key = test_key(item)
             setattr(report, PAYLOAD, record.payload(item.nodeid, key=key, baseline=str(path)))
@@ -151,13 +156,13 @@ class Guarding:
         """Write what the passing tests measured; only the controller writes."""
         if not self.settings.update or is_worker(self.config):
             return
-        files: dict[Path, dict[Any, Any]] = {}
-        for payload in self.payloads:
-            if payload["outcome"] == "passed":
-                files.setdefault(Path(payload["baseline"]), {}).update(metrics_of(payload))
-        for path, entries in sorted(files.items()):
+        passed = [payload for payload in self.payloads if payload["outcome"] == "passed"]
+        for path in sorted({Path(payload["baseline"]) for payload in passed}):
+            before = baseline.read(path)
+            here = (payload for payload in passed if Path(payload["baseline"]) == path)
+            entries = {k: v for payload in here for k, v in measured(payload, before).items()}
             if entries:
-                baseline.write(baseline.read(path).updated(entries))
+                baseline.write(before.updated(entries))
                 self.updated.append(path)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -172,26 +177,39 @@ class Guarding:
 
 
 def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
-    """Return a failure's text without this package's frames, safe to send between processes.
+    """Return a failure's text without this package's frames; None when pytest's own will do.
 
     A gate failure is its findings alone; an error keeps the frames of the test, since the line
-    that made the call is where the mistake is.
+    that made the call is where the mistake is; what a policy raises keeps its frames, too.
     """
-    value = excinfo.value
-    value.args = tuple(_encodable(str(arg)) for arg in value.args)
-    entries = excinfo.traceback
+    value, entries = excinfo.value, excinfo.traceback
+    on_purpose = isinstance(value, CtxguardError)
     in_test = [i for i, entry in enumerate(entries) if Path(entry.path) == item.path]
-    if isinstance(value, ContextGateFailure) or not in_test:
+    if isinstance(value, ContextGateFailure) or (on_purpose and not in_test):
         return excinfo.getrepr(style="value")
-    excinfo.traceback = entries[in_test[0] :].filter(
-        lambda entry: PACKAGE not in Path(entry.path).parents
-    )
+    since = entries[in_test[0] :] if in_test else entries
+    theirs = since.filter(_is_theirs)
+    if not on_purpose and (len(theirs) == len(since) or not _is_theirs(since[-1])):
+        return None  # this package has no part in it, or all of it
+    excinfo.traceback = theirs
     style = item.config.getoption("tbstyle")
     return excinfo.getrepr(style="long" if style == "auto" else style)
 
 
+def _is_theirs(entry: Any) -> bool:
+    return PACKAGE not in Path(entry.path).parents
+
+
+def _escape(report: pytest.TestReport) -> None:
+    """Escape lone surrogates in a report's texts; xdist cannot send them and loses the worker."""
+    report.sections = [(name, _encodable(text)) for name, text in report.sections]
+    if report.longrepr and not isinstance(report.longrepr, tuple):
+        text = report.longreprtext
+        if text != _encodable(text):
+            report.longrepr = _encodable(text)
+
+
 def _encodable(text: str) -> str:
-    """Escape lone surrogates, which no pipe and no log can carry."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pytest_ctxguard.checks.catalogue import CHECKS
@@ -30,6 +32,23 @@ def read_promises(item: pytest.Item) -> tuple[Promise, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
+def transcript_patterns(item: pytest.Item) -> tuple[str, ...]:
+    """Return the patterns of a test's closest ``ctx_transcripts`` mark; none without a mark.
+
+    Raises:
+        UsageError: the mark names no pattern, or something that is none.
+    """
+    mark = item.get_closest_marker("ctx_transcripts")
+    if mark is None:
+        return ()
+    if not mark.args or mark.kwargs or not all(isinstance(name, str) for name in mark.args):
+        raise UsageError(
+            "ctx_transcripts takes names or patterns of transcripts, one or more, as text. "
+            'Usage: ctx_transcripts("incident-40", "chat-*")'
+        )
+    return mark.args
+
+
 def describe(promise: Promise) -> str:
     """Return a promise's short name, as the report shows it."""
     name = promise.marker.removeprefix("ctx_")
@@ -37,7 +56,7 @@ def describe(promise: Promise) -> str:
 
 
 def positional_parts(item: pytest.Item) -> tuple[str, ...]:
-    """Return the parts of a test's id that only count positions, such as ``policy0``.
+    """Return the parts of a test's id that only count positions: ``policy0``, ``<lambda>1``.
 
     pytest makes them for parameters without a name of their own. Reordering the parameters
     would swap the baseline's entries in silence.
@@ -45,11 +64,12 @@ def positional_parts(item: pytest.Item) -> tuple[str, ...]:
     spec = getattr(item, "callspec", None)
     if spec is None:
         return ()
-    parts = set(spec.id.split("-"))
+    parts = spec.id.split("-")
     numbered = (f"{name}{index}" for name, index in spec.indices.items())
     plain = (str, int, float, bool, complex, type(None))
-    return tuple(
+    nameless = {
         part
         for part, value in zip(numbered, spec.params.values(), strict=True)
-        if part in parts and not isinstance(value, plain)
-    )
+        if not isinstance(value, plain)
+    }
+    return tuple(part for part in parts if part in nameless or re.fullmatch(r"<lambda>_?\d+", part))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.baseline import Baseline, Key, Metric, metric_from_json
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
 from pytest_ctxguard.checks.promise import Promise
@@ -81,13 +81,15 @@ class TestRecord:
         )
 
 
-def metrics_of(payload: dict[str, Any]) -> dict[tuple[str, str], dict[str, Metric]]:
-    """Return the baseline entries of a payload: (test, label) -> metrics."""
-    from pytest_ctxguard.baseline import metric_from_json
+def measured(payload: dict[str, Any], before: Baseline) -> dict[Key, dict[str, Metric]]:
+    """Return the baseline entries of a payload.
 
+    Where the run's tier left promises out, the metrics it did not measure stay as they were.
+    """
     return {
-        (payload["key"], replay["label"]): {
-            name: metric_from_json(row) for name, row in replay["metrics"].items()
+        (key := (payload["key"], replay["label"])): {
+            **(before.metrics(key) if payload["unchecked"] else {}),
+            **{name: metric_from_json(row) for name, row in replay["metrics"].items()},
         }
         for replay in payload["replays"]
         if replay["metrics"]

@@ -154,6 +154,7 @@ class ReplayFixture:
             answers=answers,
             model=services.model_identity,
             recorded=recorded,
+            tolerate_inconclusive=services.settings.tolerate_inconclusive,
             require_recorded=services.settings.in_ci,
             accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
         )
@@ -173,6 +174,5 @@ def _recorded(item: pytest.Item, services: Services, label: str) -> Mapping[str,
             f"{item.name!r} only counts positions. Give the parameters ids=…, or ctx_replay(…, "
             "name=…)."
         )
-    if services.settings.update:
-        return None
-    return services.baseline(item.path).metrics((test_key(item), label))
+    known = services.baseline(item.path)  # when updating, too: a broken file is not written over
+    return None if services.settings.update else known.metrics((test_key(item), label))

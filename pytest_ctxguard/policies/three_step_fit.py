@@ -170,7 +170,7 @@ def _clear_old_results(
     fits: Callable[[Sequence[Message]], bool],
     batch: int,
 ) -> list[Message]:
-    """Clear the fewest whole batches that fit; the incomplete last one only if those do not.
+    """Clear the fewest batches that fit, or all; the incomplete last one only if it must be.
 
     Clearing an incomplete batch changes the prefix again when the batch fills up, but that costs
     less than losing turns or rounds.
@@ -182,9 +182,8 @@ def _clear_old_results(
             request[i] = _with_note(messages[i])
         return request
 
-    complete = len(worth) // batch
-    fewest = bisect_left(range(complete + 1), True, key=lambda n: fits(cleared(n)))
-    return cleared(fewest)  # complete + 1 batches when none fits: all there are
+    batches = -(-len(worth) // batch)
+    return cleared(bisect_left(range(batches), True, key=lambda n: fits(cleared(n))))
 
 
 def _keep_newest(

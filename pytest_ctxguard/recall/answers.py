@@ -42,7 +42,9 @@ class Control:
             return ""
         if self.without == "hit":
             return "guessed without the fact"
-        return f"{self.alone if self.alone != 'hit' else self.without} with the fact alone"
+        if self.alone != "hit":
+            return f"{self.alone} with the fact alone"
+        return f"{self.without} without the fact"
 
 
 @dataclass(frozen=True, slots=True)

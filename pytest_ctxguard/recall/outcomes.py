@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import string
+from collections.abc import Sequence
 from typing import Literal
 
 from pytest_ctxguard.backend import Completion
@@ -12,6 +13,9 @@ from pytest_ctxguard.transcript.model import Fact, contains
 
 Outcome = Literal["hit", "neighbour", "invented", "abstained", "other", "error"]
 OUTCOMES: tuple[Outcome, ...] = ("hit", "neighbour", "invented", "abstained", "other", "error")
+
+WORD = string.ascii_letters + string.digits + "_-"
+"""What words are made of, as for :func:`~pytest_ctxguard.transcript.model.contains`."""
 
 RULES = "1"
 """Version of the rules below; part of every fingerprint, so that a change is not a regression."""
@@ -22,7 +26,7 @@ ABSTENTIONS = re.compile(
     r"\b(?:know|recall|remember|mention|mentioned|specif|provid|given|stated|available|found|find"
     r"|contain|include|see|say|said|sure|aware|information|access)"
     r"|(?:cannot|unable to) (?:find|determine|tell|say|answer|provide|know|see|recall|identify)"
-    r"|(?:no|none|not|nothing)[^.!?\n]{0,20}\b(?:available|specified|mentioned|provided|known|given"
+    r"|(?:no|none|not|nothing)\b[^.!?\n]{0,20}\b(?:available|specified|mentioned|provided|known|given"
     r"|found|stated)"
     r"|unknown|no (?:such )?(?:information|record|mention)|i['’]?m not sure"
     r")"
@@ -56,14 +60,21 @@ def judge(text: str, fact: Fact, request: Sequence[Message]) -> Outcome:
     wrong = [value for value in fact.look_alikes if contains(text, value)]
     if not wrong and any(contains(text, value) for value in fact.accepted):
         return "hit"
-    wrong += [match for match in _shaped(text, fact) if match not in wrong]
+    wrong += _shaped(text, fact)
     if wrong:
         shown = "\n".join(map(full_text, request))
         return "neighbour" if any(contains(shown, value) for value in wrong) else "invented"
     return "abstained" if ABSTENTIONS.search(text) else "other"
 
 
-def _shaped(text: str, fact: Fact) -> Iterable[str]:
-    """Return what in a text has the fact's shape and is not an accepted answer."""
-    matches = (match.group() for match in re.finditer(fact.shape, text, re.IGNORECASE))
-    return [m for m in matches if not any(contains(m, value) for value in fact.accepted)]
+def _shaped(text: str, fact: Fact) -> list[str]:
+    """Return the words of a text that have the fact's shape and are no accepted answer.
+
+    A match is widened to whole words: where the value is 4417, 44170 is a wrong answer.
+    """
+    words = (
+        text[len(text[: m.start()].rstrip(WORD)) : len(text) - len(text[m.end() :].lstrip(WORD))]
+        for m in re.finditer(fact.shape, text, re.IGNORECASE)
+        if m.group()
+    )
+    return [w for w in words if not any(contains(w, value) for value in fact.accepted)]

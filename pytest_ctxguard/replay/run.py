@@ -7,7 +7,6 @@ sync and async callers, and a sync policy runs outside any event loop.
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
@@ -18,8 +17,9 @@ from pytest_ctxguard.policies.protocol import BoundPolicy, Policy, bind, is_fact
 from pytest_ctxguard.replay.origin import trace, unchanged
 from pytest_ctxguard.replay.values import Replay, Request, Step
 from pytest_ctxguard.tokens.buckets import Counter
-from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.messages import Message, copy_json
 from pytest_ctxguard.transcript.model import Fact, Transcript
+from pytest_ctxguard.transcript.planted import problem_of
 
 Core = Generator[Awaitable[Any], Any, Any]
 
@@ -51,6 +51,17 @@ class Plan:
             raise UsageError(
                 f"transcript {self.transcript.name!r} has no calls; there is nothing to replay"
             )
+        self._check_facts()
+
+    def _check_facts(self) -> None:
+        """Refuse facts that cannot be asked for; those given in Python were never loaded."""
+        names = [fact.name for fact in self.transcript.facts]
+        for fact in self.transcript.facts:
+            if names.count(fact.name) > 1:
+                raise UsageError(f"two facts are named {fact.name!r}; rename one")
+            problem = problem_of(fact, self.transcript.messages)
+            if problem:
+                raise UsageError(f"fact {fact.name!r}: {problem}")
 
 
 def run(plan: Plan) -> Replay:
@@ -127,7 +138,7 @@ def _new_policy(plan: Plan) -> BoundPolicy:
     offered: Mapping[str, Any] = {
         "budget": plan.budget,
         "count": lambda messages: _count(plan, messages),
-        "tools": copy.deepcopy(list(plan.transcript.tools)),
+        "tools": copy_json(plan.transcript.tools),
     }
     return bind(policy, offered)
 
@@ -186,7 +197,7 @@ def _probe(plan: Plan, fact: Fact, snapshots: _Snapshots) -> Core:
 def _request(
     plan: Plan, bound: BoundPolicy, history: Sequence[Message], *, place: str
 ) -> Generator[Awaitable[Any], Any, Request]:
-    given = copy.deepcopy([dict(message) for message in history])
+    given = [copy_json(message) for message in history]
     handed = list(given)
     try:
         output = bound(handed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from pytest_ctxguard.recall.answers import Answers
@@ -115,23 +116,23 @@ def table_json(transcript: str, rows: Sequence[Row], *, model: str | None) -> di
 
 def render_table(transcript: str, rows: Sequence[Row], *, budget: int, model: str | None) -> Table:
     """Return the table for a terminal."""
-    answered = f"answered by {model}" if model else "structure tier, no model asked"
+    answered = f"answered by {escape(model)}" if model else "structure tier, no model asked"
     table = Table(
-        title=f"{transcript}, budget {budget:,} tokens; {answered}",
+        title=f"{escape(transcript)}, budget {budget:,} tokens; {answered}",
         caption="share: of full history's or the dearest policy's billed tokens. "
         "own estimate: the largest request as the policy itself estimated it.",
     )
     table.add_column("policy", no_wrap=True)
     for head in ("billed", "share", "final", "largest", "own estimate"):
-        table.add_column(head, justify="right")
-    table.add_column("system / tools / results / talk", justify="right")
+        table.add_column(head, justify="right", overflow="fold")  # an ellipsis would eat digits
+    table.add_column("system / tools / results / talk", justify="right", overflow="fold")
     for name in rows[0].facts:
-        table.add_column(name)
+        table.add_column(escape(name), overflow="fold")
     dearest = max(row.billed for row in rows)
     for row in rows:
         parts = row.buckets
         table.add_row(
-            row.policy,
+            escape(row.policy),
             f"{row.billed:,}",
             f"{row.billed / dearest:.0%}",
             f"{row.final:,}",

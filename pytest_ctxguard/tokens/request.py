@@ -40,6 +40,7 @@ MASK, UNMASK = "\ufdd0", "\ufdd1"
 LITERALS = (*SPECIAL_TOKENS, MASK)
 LITERAL = re.compile("|".join(map(re.escape, LITERALS)))
 MASKED = re.compile(f"{MASK}(\\d+){UNMASK}")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Seen(NamedTuple):
@@ -124,8 +125,12 @@ class RequestEncoder:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def encode_text(self, text: str) -> list[int]:
-        """Return the token ids of plain text; special-token literals in it are spelled out."""
-        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        """Return the token ids of plain text; special-token literals in it are spelled out.
+
+        Half a surrogate pair has no bytes; it is counted as U+FFFD, which decoders put there.
+        """
+        whole = LONE_SURROGATE.sub("\ufffd", text)
+        return list(self.tokenizer.encode(whole, add_special_tokens=False).ids)
 
     def _pieces(
         self,
@@ -162,7 +167,7 @@ class RequestEncoder:
     ) -> str:
         return self._template(
             messages=[as_template_message(message) for message in seen],
-            tools=json.loads(mask(tools)),
+            tools=masked(json.loads(tools)),
             add_generation_prompt=generation_prompt,
         )
 
@@ -179,15 +184,22 @@ class RequestEncoder:
 
 def see(message: Message, index: int) -> Seen:
     """Return what the template reads of a message."""
-    role = ROLES.get(message.get("role", ""))
-    if role is None:
+    role = message.get("role")
+    if not isinstance(role, str) or role not in ROLES:
         raise PolicyError(
-            f"message {index} has role {message.get('role')!r}; "
-            f"a request is made of {', '.join(ROLES)} messages"
+            f"message {index} has role {role!r}; a request is made of {', '.join(ROLES)} messages"
         )
-    functions = (call.get("function") or {} for call in tool_calls(message))
-    calls = tuple((str(f.get("name", "")), argument_text(f.get("arguments"))) for f in functions)
-    return Seen(role, content_text(message), calls)
+    try:
+        if isinstance(message.get("content"), Mapping):
+            raise TypeError("its content is an object")
+        functions = [call.get("function") or {} for call in tool_calls(message)]
+        calls = [(str(f.get("name", "")), argument_text(f.get("arguments"))) for f in functions]
+        return Seen(ROLES[role], content_text(message), tuple(calls))
+    except (TypeError, AttributeError) as error:
+        raise PolicyError(
+            f"message {index} ({role}) is not an OpenAI message ({error}). `content` is text, a "
+            "list of parts or null; `tool_calls` is a list of objects with a `function`."
+        ) from error
 
 
 def argument_text(arguments: Any) -> str:
@@ -202,7 +214,7 @@ def as_template_message(seen: Seen) -> dict[str, Any]:
     kept), as servers do; text that is not JSON stays a string.
     """
     calls = [
-        {"function": {"name": mask(name), "arguments": parse_or_keep(mask(arguments))}}
+        {"function": {"name": mask(name), "arguments": masked(parse_or_keep(arguments))}}
         for name, arguments in seen.calls
     ]
     return {"role": seen.role, "content": mask(seen.text), "tool_calls": calls}
@@ -212,13 +224,24 @@ def parse_or_keep(text: str) -> Any:
     """Parse JSON, or return the text unchanged when it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
 def mask(text: str) -> str:
     """Replace what spells a control token by a marker no content has."""
     return LITERAL.sub(lambda match: f"{MASK}{LITERALS.index(match.group())}{UNMASK}", text)
+
+
+def masked(value: Any) -> Any:
+    """Mask every text of a JSON value; after parsing, since JSON can escape what spells a token."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    if isinstance(value, dict):
+        return {mask(key): masked(item) for key, item in value.items()}
+    return value
 
 
 def unmask(text: str) -> str:

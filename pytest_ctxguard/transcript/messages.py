@@ -6,6 +6,7 @@ or a list of parts; only text parts have text.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,20 @@ def full_text(message: Message) -> str:
             *(f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls),
         ]
     )
+
+
+def copy_json(value: Any) -> Any:
+    """Copy a message or a part of one; several times faster than ``deepcopy`` on JSON values.
+
+    A replay copies every history at every call, so this is where its time would go.
+    """
+    if isinstance(value, str | int | float | None):
+        return value
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(copy_json(item) for item in value)
+    return copy.deepcopy(value)
 
 
 def is_user(message: Message) -> bool:

@@ -46,7 +46,7 @@ def read_fact(row: Any, line: int, messages: Sequence[Message], fail: Fail) -> F
     values: dict[str, Any] = {key: row.get(key) for key in (*TEXT_KEYS, *INDEX_KEYS)}
     values.update({key: tuple(row.get(key, ())) for key in LIST_KEYS})
     fact = Fact(**values)
-    problem = _problem(fact, messages)
+    problem = problem_of(fact, messages)
     if problem:
         raise fail(f"fact {fact.name!r}: {problem}", line)
     return fact
@@ -67,12 +67,14 @@ def _check_types(row: dict[str, Any], line: int, fail: Fail) -> None:
             raise fail(f"{key!r} must be the index of a message, from 0", line)
 
 
-def _problem(fact: Fact, messages: Sequence[Message]) -> str | None:
+def problem_of(fact: Fact, messages: Sequence[Message]) -> str | None:
     """Return what keeps a fact from being asked for, or None."""
     if fact.kind not in FACT_KINDS:
         return f"kind {fact.kind!r} is not one of {', '.join(FACT_KINDS)}"
     if not fact.wordings:
         return "has no wordings, so nothing could be asked"
+    if isinstance(fact.wordings, str):
+        return "its wordings are one text; give a sequence of texts"
     if not 0 <= fact.planted_at < len(messages):
         return f"planted_at {fact.planted_at} is not a message; there are {len(messages)}"
     if not contains(full_text(messages[fact.planted_at]), fact.value):
@@ -84,8 +86,11 @@ def _problem(fact: Fact, messages: Sequence[Message]) -> str | None:
     for wording in fact.wordings:
         if fact.mentions(wording):
             return f"the wording {wording!r} gives the answer away"
+    for value in fact.look_alikes:
+        if any(contains(accepted, value) for accepted in fact.accepted):
+            return f"the look-alike {value!r} stands in an accepted answer, so nothing could hit"
     try:
         matches = re.fullmatch(fact.shape, fact.value, re.IGNORECASE)
-    except re.error as error:
+    except (re.error, OverflowError) as error:
         return f"shape {fact.shape!r} is not a regular expression ({error})"
     return None if matches else f"its value does not match its shape {fact.shape!r}"

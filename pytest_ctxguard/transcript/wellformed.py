@@ -45,10 +45,9 @@ def openai_rules(
 ) -> list[Problem]:
     """Check a request against the rules of OpenAI's chat completions.
 
-    Sources: the API reference of ``POST /v1/chat/completions``, and error bodies its users
-    reported. Two rules go further than the API: arguments that are not JSON are taken by it, but
-    chat templates and other providers parse them; and half a surrogate pair, which clients that
-    send UTF-8 cannot encode.
+    Sources: the reference of ``POST /v1/chat/completions`` and error bodies its users reported.
+    Two rules go further: arguments that are not JSON (the API takes them, chat templates and
+    other providers parse them) and half a surrogate pair (clients cannot send it as UTF-8).
 
     Returns:
         The problems, in message order; empty when the request is well-formed.

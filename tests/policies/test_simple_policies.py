@@ -90,6 +90,7 @@ def test_user_messages_keep_what_the_user_said_and_the_last_turns():
 def test_user_messages_keep_later_instructions_but_not_an_early_greeting():
     history = [SYSTEM, answer("Hello"), user("u0"), answer("a0"), DEVELOPER, user("u1")]
     assert texts(UserMessages(last_turns=1)(history)) == ["You help.", "u0", "Be brief.", "u1"]
+    assert UserMessages(last_turns=2)(history) == history
 
 
 def test_user_messages_send_one_long_turn_whole():

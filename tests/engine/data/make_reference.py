@@ -100,7 +100,9 @@ def main(path: Path) -> None:
         entries.append(
             {**request, "text": text, "ids": ids, "answer": tokens, "margin": round(margin, 5)}
         )
-        print(f"{request['name']:24} {len(ids):5} {margin:8.4f} {tokenizer.decode(tokens)!r}")
+        sys.stdout.write(
+            f"{request['name']:24} {len(ids):5} {margin:8.4f} {tokenizer.decode(tokens)!r}\n"
+        )
     packages = {name: version(name) for name in ("torch", "transformers", "gguf", "tokenizers")}
     head = {"gguf_sha256": digest, "packages": packages, "threads": torch.get_num_threads()}
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)

@@ -24,12 +24,12 @@ EVENTS = (
     "circuit breaker half-open for shard pay-shard-{n}",
     "gc pause {n} ms, heap {n} MB",
 )
-CODE = '''def merge(left, right):
+CODE = """def merge(left, right):
     result = []
     while left and right:
         result.append(left.pop(0) if left[0] <= right[0] else right.pop(0))
     return result
-'''
+"""
 POLICY_RU = (
     "Пункт {n}. При сбое службы {team} дежурный инженер открывает обращение, указывает номер {n} "
     "и время обнаружения, а затем сообщает руководителю смены. "
@@ -116,7 +116,9 @@ def _long() -> list[Request]:
 
 def _with_tools() -> list[Request]:
     tools = [
-        _tool("get_metrics", "Read a metric series of a service.", service="string", metric="string"),
+        _tool(
+            "get_metrics", "Read a metric series of a service.", service="string", metric="string"
+        ),
         _tool("search_logs", "Search a service's logs.", service="string", query="string"),
         _tool("create_ticket", "Open an incident ticket.", employee="string", shard="string"),
         _tool("list_deploys", "List the latest deploys of a service.", service="string"),

@@ -1,0 +1,28 @@
+"""What every test of this package stands on."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from pytest_ctxguard.cache import cache_folder
+
+pytest_plugins = ["pytester"]
+
+
+def pytest_configure() -> None:
+    """Pin the cache folder while HOME is still the user's own.
+
+    Pytester moves HOME for each of its tests, and the default cache folder with it; every run
+    would build the tokenizer anew, and a test of the real model would look for it in vain. A
+    test that wants another cache sets CTXGUARD_CACHE itself.
+    """
+    os.environ.setdefault("CTXGUARD_CACHE", str(cache_folder()))
+
+
+@pytest.fixture(autouse=True)
+def _everyday_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what this run's own surroundings would tell the pytest runs inside it."""
+    for name in ("CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER_COUNT"):
+        monkeypatch.delenv(name, raising=False)

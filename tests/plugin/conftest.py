@@ -1,0 +1,36 @@
+"""The mini project, and one tokenizer for every pytest run inside this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from project import Project, mini_transcript
+
+from pytest_ctxguard.engine import open as _engine  # noqa: F401 - see below
+from pytest_ctxguard.plugin import guarding  # noqa: F401 - else each run inside imports it anew
+from pytest_ctxguard.tokens import request, vocabulary
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+collect_ignore = ["projects"]
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    """Load the tokenizer once; it takes longer than all else in a run of the mini project."""
+    return vocabulary.load_tokenizer()
+
+
+@pytest.fixture
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tokenizer: Tokenizer
+) -> Project:
+    """Return the mini project in a folder of its own, run with no other plugin than ours."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a module may be rewritten in place
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(request, "load_tokenizer", lambda: tokenizer)
+    return Project(pytester).with_transcript(mini_transcript())

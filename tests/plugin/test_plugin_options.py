@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from project import Project
+
+from pytest_ctxguard.checks.catalogue import CHECKS
+from pytest_ctxguard.plugin import fixtures, options
+
+PLAIN = "def test_plain(): pass"
+
+
+def usage(kind: type[Any]) -> str:
+    """Return a marker's signature as its check's dataclass fields have it."""
+    parts = [
+        "*facts"
+        if field.name == "fact"
+        else field.name
+        if field.default is dataclasses.MISSING
+        else f"{field.name}={field.default!r}".replace("'", '"')
+        for field in dataclasses.fields(kind)
+    ]
+    return f"{kind.marker}({', '.join(parts)})"
+
+
+def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
+    expected = {usage(kind) for kind in CHECKS.values()} | {"ctx_transcripts(*patterns)"}
+
+    assert set(options.MARKERS) == expected
+
+
+def test_the_guarded_fixtures_are_those_the_plugin_defines() -> None:
+    defined = [name for name in vars(fixtures) if name.startswith("ctx_")]
+
+    assert sorted(options.FIXTURE_NAMES) == sorted(defined)
+
+
+def test_markers_are_listed(project: Project) -> None:
+    text = project.run("--markers").text
+
+    for signature, meaning in options.MARKERS.items():
+        assert f"@pytest.mark.{signature}: {meaning}" in text
+
+
+def test_help_lists_every_option_and_ini_key(project: Project) -> None:
+    text = project.run("--help").text
+
+    for name in ("", "-update", "-tier", "-inconclusive", "-model"):
+        assert f"  --ctxguard{name}" in text
+    for key in ("ctxguard_model", "ctxguard_fetch", "ctxguard_transcripts"):
+        assert f"  {key} (" in text
+
+
+def test_no_option_swallows_a_path(project: Project) -> None:
+    one = project.with_test(PLAIN, module="test_one").with_test(PLAIN, module="test_two")
+
+    result = one.run("--ctxguard", "--ctxguard-update", "test_one.py")
+
+    assert result.outcomes == {"passed": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ini", "line"),
+    [
+        ([], {}, "model qwen2.5-coder-0.5b-instruct (default)"),
+        ([], {"ctxguard_model": "a.gguf"}, "model a.gguf (ini ctxguard_model)"),
+        (
+            ["--ctxguard-model=b.gguf"],
+            {"ctxguard_model": "a.gguf"},
+            "model b.gguf (--ctxguard-model)",
+        ),
+        (["--ctxguard-tier=structure"], {}, "structure tier, no model"),
+    ],
+    ids=["default", "ini", "option", "structure"],
+)
+def test_the_header_says_which_model_and_why(
+    project: Project, arguments: list[str], ini: dict[str, str], line: str
+) -> None:
+    text = project.with_test(PLAIN).with_ini(**ini).run("--ctxguard", *arguments).text
+
+    assert f"ctxguard: counter qwen2.5; {line}\n" in text
+
+
+def test_the_header_says_when_the_baseline_is_rewritten(project: Project) -> None:
+    text = project.with_test(PLAIN).run("--ctxguard", "--ctxguard-update").text
+
+    assert "model qwen2.5-coder-0.5b-instruct (default); updating\n" in text
+
+
+def test_an_impossible_ini_value_is_a_usage_error(project: Project) -> None:
+    result = project.with_test(PLAIN).with_ini(ctxguard_fetch="maybe").run("--ctxguard")
+
+    assert result.exit == pytest.ExitCode.USAGE_ERROR
+    assert "ctxguard_fetch is 'maybe'; it may be auto or never" in result.text

@@ -1,0 +1,62 @@
+"""Hypothesis strategies for whole transcripts, with facts, tools and what recorders add."""
+
+import re
+
+from hypothesis import strategies as st
+
+from pytest_ctxguard import strategies as ctx
+from pytest_ctxguard.transcript.model import Fact, Transcript
+from tests.factories import tool, user
+
+# Any code point, half surrogate pairs and line separators among them: JSON can carry them all.
+ANYTHING = st.text(max_size=20) | st.sampled_from(["\ud83d", "\u2028", "a\r\nb", "\x00", "\x85"])
+NAMES = st.text("abcdefgh-0123456789", min_size=1, max_size=12)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | ANYTHING,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANYTHING, inner, max_size=3),
+    max_leaves=6,
+)
+OBJECTS = st.dictionaries(ANYTHING, JSON, max_size=3)
+WORDS = st.text("abcdefgh", min_size=1, max_size=8)
+QUESTIONS = st.lists(ANYTHING.map(lambda text: f"{text}?"), min_size=1, max_size=3).map(tuple)
+
+
+@st.composite
+def facts(draw, *, name, value, planted_at, asked_at):
+    """A fact of which every field is drawn; its value is not part of any text drawn here."""
+    others = st.lists(WORDS.map(lambda word: f"{word}-other"), max_size=2).map(tuple)
+    return Fact(
+        name=name,
+        value=value,
+        kind=draw(st.sampled_from(["identifier", "rule"])),
+        planted_at=planted_at,
+        wordings=draw(QUESTIONS),
+        shape=draw(st.sampled_from([re.escape(value), r"value-\w+", ".+"])),
+        asked_at=draw(st.sampled_from([None, asked_at])),
+        accepts=draw(st.sampled_from([(), (value,), (value, f"it is {value}")])),
+        look_alikes=draw(others),
+    )
+
+
+@st.composite
+def transcripts(draw):
+    """A transcript that keeps the format's rules."""
+    start = draw(ctx.histories(max_turns=2, max_rounds=2))
+    planted = []
+    for number in range(draw(st.integers(0, 2))):
+        planted.append((len(start), f"value-{number}"))
+        start.append(user(f"{draw(ANYTHING)} value-{number} {draw(ANYTHING)}"))
+    messages = [*start, user(draw(ANYTHING))]
+    answers = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    known = st.dictionaries(st.sampled_from(answers), OBJECTS) if answers else st.just({})
+    return Transcript(
+        name=draw(NAMES),
+        messages=tuple(messages),
+        tools=tuple(tool(description=d) for d in draw(st.lists(ANYTHING, max_size=2))),
+        facts=tuple(
+            draw(facts(name=f"fact {i}", value=value, planted_at=at, asked_at=len(messages) - 1))
+            for i, (at, value) in enumerate(planted)
+        ),
+        recorded=draw(known),
+        provenance=draw(OBJECTS),
+    )
