@@ -18,7 +18,7 @@ def pytest_configure() -> None:
     would build the tokenizer anew, and a test of the real model would look for it in vain. A
     test that wants another cache sets CTXGUARD_CACHE itself.
     """
-    os.environ.setdefault("CTXGUARD_CACHE", str(cache_folder()))
+    os.environ["CTXGUARD_CACHE"] = str(cache_folder())
 
 
 @pytest.fixture(autouse=True)

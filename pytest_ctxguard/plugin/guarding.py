@@ -16,7 +16,7 @@ from pytest_ctxguard.checks.promise import Promise
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
 from pytest_ctxguard.plugin.promises import describe, read_promises, transcript_patterns
-from pytest_ctxguard.plugin.record import TestRecord, measured
+from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
 from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.report.terminal import summary_lines
@@ -156,14 +156,15 @@ class Guarding:
         """Write what the passing tests measured; only the controller writes."""
         if not self.settings.update or is_worker(self.config):
             return
-        passed = [payload for payload in self.payloads if payload["outcome"] == "passed"]
-        for path in sorted({Path(payload["baseline"]) for payload in passed}):
+        files: dict[Path, list[dict[str, Any]]] = {}
+        for payload in self.payloads:
+            if payload["outcome"] == "passed" and has_metrics(payload):
+                files.setdefault(Path(payload["baseline"]), []).append(payload)
+        for path, payloads in sorted(files.items()):
             before = baseline.read(path)
-            here = (payload for payload in passed if Path(payload["baseline"]) == path)
-            entries = {k: v for payload in here for k, v in measured(payload, before).items()}
-            if entries:
-                baseline.write(before.updated(entries))
-                self.updated.append(path)
+            entries = {k: v for payload in payloads for k, v in measured(payload, before).items()}
+            baseline.write(before.updated(entries))
+            self.updated.append(path)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the ctxguard section."""

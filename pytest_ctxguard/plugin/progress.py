@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -21,22 +22,20 @@ class ProgressLine:
         """Show that ``done`` of ``total`` (bytes or steps) of some work is done."""
         if self._reporter is None or is_worker(self._config):
             return
-        capture = self._config.pluginmanager.get_plugin("capturemanager")
-        if capture is None:
+        with self._uncaptured():
             self._write(label, done, total)
-        else:
-            with capture.global_and_fixture_disabled():
-                self._write(label, done, total)
         self._label = label
 
     def clear(self) -> None:
         """End the line, so that pytest's own output starts on a fresh one."""
         if self._label and self._reporter is not None and self._reporter.isatty:
-            capture = self._config.pluginmanager.get_plugin("capturemanager")
-            if capture is not None:
-                with capture.global_and_fixture_disabled():
-                    self._reporter.rewrite("", erase=True)
+            with self._uncaptured():
+                self._reporter.rewrite("", erase=True)
         self._label = ""
+
+    def _uncaptured(self) -> AbstractContextManager[None]:
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        return nullcontext() if capture is None else capture.global_and_fixture_disabled()
 
     def _write(self, label: str, done: int, total: int) -> None:
         amount = f"{done / 1e6:.0f}/{total / 1e6:.0f} MB" if total > 10**6 else f"{done}/{total}"

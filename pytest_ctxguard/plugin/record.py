@@ -81,6 +81,11 @@ class TestRecord:
         )
 
 
+def has_metrics(payload: dict[str, Any]) -> bool:
+    """Tell whether a payload measured anything that a baseline keeps."""
+    return any(replay["metrics"] for replay in payload["replays"])
+
+
 def measured(payload: dict[str, Any], before: Baseline) -> dict[Key, dict[str, Metric]]:
     """Return the baseline entries of a payload.
 

@@ -34,6 +34,12 @@ def replay_fixture(item: pytest.Item) -> ReplayFixture:
     """Return the fixture's value for one test."""
     if SERVICES not in item.config.stash:
         pytest.fail("ctx_replay works under `pytest --ctxguard` only", pytrace=False)
+    if RECORD not in item.stash:
+        pytest.fail(
+            "this test does not show that it is guarded, so nothing of it would be judged: "
+            "name ctx_replay in the signature of the test, or of a fixture it names",
+            pytrace=False,
+        )
     return ReplayFixture(item, item.stash[RECORD], item.config.stash[SERVICES])
 
 

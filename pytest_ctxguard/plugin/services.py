@@ -75,7 +75,7 @@ class Services:
             )
         except ModelMissing as error:
             if is_worker(self.config):
-                error.add_note("xdist workers never fetch; fetch it before the run")
+                raise ModelMissing(f"{error} An xdist worker never fetches it.") from None
             raise
         finally:
             self.progress.clear()

@@ -7,8 +7,9 @@ sync and async callers, and a sync policy runs outside any event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
@@ -80,26 +81,32 @@ def run(plan: Plan) -> Replay:
             "ctx_replay was called inside a running event loop: await ctx_replay.aio(…)"
         )
     core = _replay(plan)
-    answer: Any = None
+    resume: Callable[[], Awaitable[Any]] = partial(core.send, None)
     with asyncio.Runner() as runner:
         while True:
             try:
-                awaitable = core.send(answer)
+                awaitable = resume()
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]  # _replay returns a Replay
-            answer = runner.run(_wait(awaitable))
+            try:
+                resume = partial(core.send, runner.run(_wait(awaitable)))
+            except Exception as error:  # the core says where the policy raised it
+                resume = partial(core.throw, error)
 
 
 async def run_async(plan: Plan) -> Replay:
     """Replay a transcript under a policy, in the running event loop."""
     core = _replay(plan)
-    answer: Any = None
+    resume: Callable[[], Awaitable[Any]] = partial(core.send, None)
     while True:
         try:
-            awaitable = core.send(answer)
+            awaitable = resume()
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]  # _replay returns a Replay
-        answer = await awaitable
+        try:
+            resume = partial(core.send, await awaitable)
+        except Exception as error:  # the core says where the policy raised it
+            resume = partial(core.throw, error)
 
 
 async def _wait(awaitable: Awaitable[Any]) -> Any:
@@ -138,7 +145,7 @@ def _new_policy(plan: Plan) -> BoundPolicy:
     offered: Mapping[str, Any] = {
         "budget": plan.budget,
         "count": lambda messages: _count(plan, messages),
-        "tools": copy_json(plan.transcript.tools),
+        "tools": [copy_json(tool) for tool in plan.transcript.tools],
     }
     return bind(policy, offered)
 

@@ -25,7 +25,7 @@ def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str])
             yield f"  {payload['note']}", ("yellow",)
         if payload["unchecked"]:
             yield f"  not checked in this tier: {', '.join(payload['unchecked'])}", ("yellow",)
-    yield from _totals(payloads)
+    yield from _totals(payloads, hint=not updated)
     for path in updated:
         yield f"baseline written: {path}", ("green",)
 
@@ -46,7 +46,7 @@ def _replay_lines(replay: dict[str, Any]) -> Iterator[Line]:
         )
 
 
-def _totals(payloads: Sequence[dict[str, Any]]) -> Iterator[Line]:
+def _totals(payloads: Sequence[dict[str, Any]], *, hint: bool) -> Iterator[Line]:
     judgements = [j for p in payloads for r in p["replays"] for j in r["judgements"]]
     counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
@@ -54,5 +54,5 @@ def _totals(payloads: Sequence[dict[str, Any]]) -> Iterator[Line]:
     named = [f"{states.count(state)} {state}" for state in sorted(set(states))]
     against = f"; against the baseline: {', '.join(named)}" if named else ""
     yield f"promises: {', '.join(parts) or 'none judged'}{against}", ("bold",)
-    if "new" in states:
+    if hint and "new" in states:
         yield "record new values with --ctxguard-update, and commit the .ctxguard.json files", ()

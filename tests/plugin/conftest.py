@@ -6,11 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from project import Project, mini_transcript
 
-from pytest_ctxguard.engine import open as _engine  # noqa: F401 - see below
 from pytest_ctxguard.plugin import guarding  # noqa: F401 - else each run inside imports it anew
-from pytest_ctxguard.tokens import request, vocabulary
+from pytest_ctxguard.tokens import request
+from tests.plugin.project import Project, mini_transcript
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -21,7 +20,7 @@ collect_ignore = ["projects"]
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     """Load the tokenizer once; it takes longer than all else in a run of the mini project."""
-    return vocabulary.load_tokenizer()
+    return request.RequestEncoder().tokenizer
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import pytest
 from pytest_ctxguard import SlidingWindow, ThreeStepFit, UserMessages, full_history
 
 """
+UPDATE = ("--ctxguard", "--ctxguard-update")
 PARTS = ("where", "measured", "allowed", "why", "remedy")
 SECTION = re.compile(r"^=+ ctxguard =+$\n(.*?)(?=^=+ .+ =+$)", re.MULTILINE | re.DOTALL)
 FINDING = re.compile(r"^\[(?P<rule>ctx_[a-z_.-]+)\] (?P<what>.+)$")

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from project import Project
+
+from tests.plugin.project import Project
 
 LINE = "ctxguard: 3 guarded tests deselected; run with --ctxguard"
 

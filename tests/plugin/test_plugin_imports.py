@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from project import Project
+
+from tests.plugin.project import Project
 
 HEAVY = ("click", "hypothesis", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "tokenizers")
 HEAVY_AND_YAML = (*HEAVY, "yaml")

@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 import pytest
-from project import Project
 
 from pytest_ctxguard.checks.catalogue import CHECKS
 from pytest_ctxguard.plugin import fixtures, options
+from tests.plugin.project import Project
 
 PLAIN = "def test_plain(): pass"
 

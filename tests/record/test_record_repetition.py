@@ -29,6 +29,12 @@ def test_a_near_copy_of_a_user_or_an_assistant_message_repeats_it():
     assert found.share == 0.5
 
 
+def test_an_answer_that_hands_back_part_of_a_message_repeats_it():
+    asked = user("They join in ten minutes. Which question should we ask them first?")
+    assert find_repetition([asked, said("They join in ten minutes.")]).repeats == {1: 0}
+    assert find_repetition([asked, said("Ten minutes.")]).repeats == {}
+
+
 def test_a_long_quotation_from_a_tool_result_repeats_and_a_short_one_does_not():
     log = "a line before\n" + QUIET + "\nerror_rate 11.2\n"
     messages = [{"role": "tool", "content": log}, said(QUIET), said("error_rate 11.2")]

@@ -1,4 +1,6 @@
-from fixtures.record.screen import Stage, judged_text, screen, usable_wordings
+from dataclasses import replace
+
+from fixtures.record.screen import Stage, screen, usable_wordings
 from pytest_ctxguard.backend import Completion, ToolCall
 from pytest_ctxguard.testing import ScriptedBackend
 from pytest_ctxguard.transcript.model import Fact
@@ -60,9 +62,11 @@ def test_tool_call_arguments_are_judged():
     assert control.alone == 'create_ticket {"shard": "s-7"}'
 
 
-def test_judged_text_joins_text_and_calls():
-    completion = Completion(text=" I open it.\n", tool_calls=(ToolCall("a", "{}"),))
-    assert judged_text(completion) == "I open it.\na {}"
+def test_an_answer_that_gives_a_look_alike_beside_the_value_is_no_hit():
+    fact = replace(FACT, look_alikes=("s-3",))
+    backend = ScriptedBackend(["s-7 or s-3", "no idea"])
+    (control,) = screen(fact, ("good",), stage=STAGE, backend=backend)
+    assert not control.usable
 
 
 def test_the_first_six_usable_wordings_are_kept_in_order():

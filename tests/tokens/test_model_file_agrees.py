@@ -11,19 +11,24 @@ from pytest_ctxguard.engine.store import resolve
 from pytest_ctxguard.tokens import vocabulary
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
 from pytest_ctxguard.transcript.messages import content_text
+from tests.tokens.gguf_metadata import read_metadata
 from tests.tokens.histories import requests
 
 pytestmark = pytest.mark.model
+
+render_ours = compile_template(qwen_template())
 
 
 @pytest.fixture(scope="module")
 def fields():
     """The metadata of the model file; it is fetched on first need."""
-    from gguf import GGUFReader
-
     resolve(CODER.name, fetch=True)
-    reader = GGUFReader(cache_folder() / CODER.name / "model.gguf")
-    return {name: field.contents() for name, field in reader.fields.items() if "tokenizer" in name}
+    return read_metadata(cache_folder() / CODER.name / "model.gguf")
+
+
+@pytest.fixture(scope="module")
+def render_theirs(fields):
+    return compile_template(fields["tokenizer.chat_template"])
 
 
 def test_the_merges_are_the_models_in_order(fields):
@@ -55,16 +60,14 @@ def as_servers_do(message):
 
 @settings(deadline=None, max_examples=300)
 @given(request_=requests())
-def test_the_template_renders_what_the_models_own_renders(fields, encoder, request_):
+def test_the_template_renders_what_the_models_own_renders(render_theirs, encoder, request_):
     messages, tools = request_
-    theirs = compile_template(fields["tokenizer.chat_template"])
-    ours = compile_template(qwen_template())
     for prompt in (True, False):
         given_ = {
             "messages": [as_servers_do(message) for message in messages],
             "tools": tools,
             "add_generation_prompt": prompt,
         }
-        expected = theirs(**given_)
-        assert ours(**given_) == expected
+        expected = render_theirs(**given_)
+        assert render_ours(**given_) == expected
         assert encoder.render(messages, tools=tools, generation_prompt=prompt) == expected

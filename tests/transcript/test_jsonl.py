@@ -39,7 +39,9 @@ def test_a_file_cut_anywhere_is_an_error(path, transcript, share):
 
 
 def test_a_small_file_cut_at_every_byte_is_an_error(path):
-    tiny = Transcript(name="t", messages=(user("4417"),), facts=(employee(planted_at=0, asked_at=None),))
+    tiny = Transcript(
+        name="t", messages=(user("4417"),), facts=(employee(planted_at=0, asked_at=None),)
+    )
     dump(tiny, path)
     whole = path.read_bytes()
     for end in range(len(whole) - 1):

@@ -1,0 +1,229 @@
+"""``ctx_answered``."""
+
+import pytest
+
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.answered import Answered
+from pytest_ctxguard.checks.finding import Finding
+from pytest_ctxguard.errors import ModelMissing, UsageError
+from pytest_ctxguard.recall.answers import Answers, Control, Trial
+from tests.factories import case_of, employee, replayed, session
+
+USABLE = Control("hit", "abstained")
+DEAF = Control("other", "other")
+MODEL = {"model": "tiny@1", "numerics": "avx2"}
+
+
+def trial(number, outcome="hit", text="It is 4417.", control=USABLE):
+    return Trial(f"employee/{number}", f"wording {number}", outcome, text, control)
+
+
+def keep_all(messages):
+    return messages
+
+
+def newest(messages):
+    return messages[-1:]
+
+
+def judge(*trials, promise=None, policy=keep_all, old=None, fingerprint=None, **changes):
+    """Judge answers as given; ``old`` are the outcomes the baseline recorded."""
+    case = case_of(
+        replayed(policy),
+        answers=lambda fact: Answers(fact, trials),
+        model=lambda: MODEL,
+        **changes,
+    )
+    promise = promise or Answered("employee")
+    if old is None:
+        return promise.judge(case)
+    now = promise.judge(case).metrics["answered.employee"].fingerprint
+    hits = sum(outcome == "hit" for outcome in old.values())
+    recorded = Metric(hits, {**now, **(fingerprint or {})}, of=len(old), trials=old)
+    fields = {"answers": case.answers, "model": case.model, **changes}
+    return promise.judge(
+        case_of(case.replay, recorded=lambda: {"answered.employee": recorded}, **fields)
+    )
+
+
+def test_enough_answers():
+    judgement = judge(
+        trial(1), trial(2, "invented", "1234"), trial(3), promise=Answered("employee", 2)
+    )
+    assert (judgement.verdict, judgement.state) == ("pass", "new")
+    assert judgement.promise == "answered(employee)"
+    assert judgement.summary == "2 of 3 usable wordings (2 hit, 1 invented)"
+    metric = judgement.metrics["answered.employee"]
+    assert (metric.value, metric.of) == (2, 3)
+    assert metric.trials == {"employee/1": "hit", "employee/2": "invented", "employee/3": "hit"}
+
+
+def test_the_fingerprint_is_the_instrument():
+    metric = judge(trial(1)).metrics["answered.employee"]
+    assert set(metric.fingerprint) == {
+        "transcript", "fact", "outcome_rules", "answer_tokens", "model", "numerics",
+    }  # fmt: skip
+    assert metric.fingerprint["model"] == "tiny@1"
+    cut = judge(trial(1), policy=newest).metrics["answered.employee"]
+    assert cut.fingerprint == metric.fingerprint
+
+
+def test_unusable_wordings_are_shown_and_do_not_count():
+    judgement = judge(trial(1), trial(2, "hit", control=DEAF))
+    assert judgement.summary == (
+        "1 of 1 usable wordings (1 hit); 1 unusable: employee/2 other with the fact alone"
+    )
+    assert judgement.metrics["answered.employee"].trials == {"employee/1": "hit"}
+
+
+def test_too_few_answers_of_what_is_sent():
+    judgement = judge(
+        trial(1, "neighbour", "9911"),
+        trial(2, "invented", f"{'x' * 70}\n 1234"),
+        trial(3),
+        trial(4, "abstained", "I don't\n\nknow."),
+        trial(5, "other", "Yes."),
+        promise=Answered("employee", 3),
+    )
+    assert judgement.verdict == "fail"
+    assert judgement.findings == (
+        Finding(
+            rule="ctx_answered.too-few",
+            what="'employee' is answered 1 of 5 times",
+            where="transcript small, policy keep_all, employee/1 neighbour: '9911', "
+            f"employee/2 invented: '{'x' * 59}…', employee/4 abstained: \"I don't know.\"",
+            measured="1 hits; carried: yes (original)",
+            allowed="at least 3",
+            why="it is sent, but the model does not find it",
+            remedy="send less that looks like the answer, or pin the value near the end",
+        ),
+    )
+
+
+def test_too_few_answers_of_what_is_not_sent():
+    judgement = judge(trial(1, "invented", "1234"), policy=newest)
+    [finding] = judgement.findings
+    assert finding.measured == "0 hits; carried: no (nowhere)"
+    assert finding.why == "it is not sent, so the model cannot answer it"
+    assert finding.remedy == "have the policy carry the value; ctx_carried shows where it is lost"
+
+
+def test_more_than_the_usable_wordings_cannot_be_asked_for():
+    with pytest.raises(UsageError) as caught:
+        judge(
+            trial(1),
+            trial(2, control=DEAF),
+            trial(3, control=Control("hit", "hit")),
+            promise=Answered("employee", 2),
+        )
+    assert str(caught.value) == (
+        "ctx_answered('employee', at_least=2): only 1 of 3 wordings are usable (employee/2 other "
+        "with the fact alone, employee/3 guessed without the fact). Lower at_least or add wordings."
+    )
+    with pytest.raises(UsageError, match=r"only 1 of 1 wordings are usable \(no more are written"):
+        judge(trial(1), promise=Answered("employee", 2))
+
+
+def test_as_many_hits_as_before():
+    judgement = judge(trial(1), trial(2, "other"), old={"employee/1": "hit", "employee/2": "other"})
+    assert (judgement.verdict, judgement.state) == ("pass", "unchanged")
+
+
+def test_more_hits_than_before():
+    judgement = judge(trial(1), trial(2), old={"employee/1": "hit", "employee/2": "other"})
+    assert (judgement.verdict, judgement.state) == ("pass", "improved")
+
+
+def test_a_lost_hit_fails_though_another_was_won():
+    judgement = judge(
+        trial(1, "invented", "1234"),
+        trial(2),
+        old={"employee/1": "hit", "employee/2": "other"},
+        accept="pytest --ctxguard-update",
+    )
+    assert (judgement.verdict, judgement.state) == ("fail", "regressed")
+    assert judgement.findings == (
+        Finding(
+            rule="ctx_answered.lost-hits",
+            what="1 wordings of 'employee' that were answered no longer are",
+            where="transcript small, policy keep_all, employee/1 invented: '1234'",
+            measured="employee/1 invented",
+            allowed="at most 0 of the baseline's hits lost",
+            why="users will see the agent forget",
+            remedy="mend the policy, or accept: pytest --ctxguard-update",
+        ),
+    )
+
+
+OLD = {"employee/1": "hit", "employee/2": "hit", "employee/3": "hit"}
+
+
+def test_some_hits_may_be_lost():
+    trials = (trial(1), trial(2, "other", "Hm."), trial(3))
+    judgement = judge(*trials, promise=Answered("employee", 1, max_lost=1), old=OLD)
+    assert (judgement.verdict, judgement.state) == ("pass", "regressed")
+    two = (trial(1), trial(2, "other", "Hm."), trial(3, "abstained", "I don't know"))
+    judgement = judge(*two, promise=Answered("employee", 1, max_lost=1), old=OLD)
+    assert judgement.verdict == "fail"
+    assert judgement.findings[0].measured == "employee/2 other, employee/3 abstained"
+    assert judgement.findings[0].allowed == "at most 1 of the baseline's hits lost"
+
+
+def test_a_hit_whose_wording_became_unusable_is_lost():
+    error = Control("error", "error")
+    judgement = judge(trial(1), trial(2), trial(3, "hit", control=error), old=OLD)
+    assert judgement.verdict == "fail"
+    assert judgement.findings[0].measured == "employee/3 unusable"
+
+
+def test_lost_hits_are_inconclusive_when_only_the_numerics_differ():
+    judgement = judge(
+        trial(1), trial(2), trial(3, "other", "Hm."), old=OLD, fingerprint={"numerics": "neon"}
+    )
+    assert (judgement.verdict, judgement.state) == ("inconclusive", "regressed")
+    assert judgement.findings[0].inconclusive
+    assert judgement.findings[0].why == (
+        "only the numerics differ from the baseline's, so near-ties may have flipped"
+    )
+
+
+def test_another_model_is_incomparable():
+    judgement = judge(trial(1, "other", "Hm."), trial(2), old=OLD, fingerprint={"model": "big@2"})
+    assert (judgement.verdict, judgement.state) == ("fail", "incomparable")
+    assert [finding.rule for finding in judgement.findings] == ["ctx_answered.incomparable"]
+
+
+def test_too_few_and_lost_are_two_findings():
+    judgement = judge(trial(1, "other", "Hm."), trial(2), promise=Answered("employee", 2), old=OLD)
+    assert [finding.rule for finding in judgement.findings] == [
+        "ctx_answered.too-few",
+        "ctx_answered.lost-hits",
+    ]
+
+
+def test_a_missing_entry_fails_where_one_is_required():
+    judgement = judge(trial(1), require_recorded=True)
+    assert (judgement.verdict, judgement.state) == ("fail", "new")
+
+
+def test_a_missing_model_is_not_hidden():
+    def missing(fact):
+        raise ModelMissing("not in the cache")
+
+    case = case_of(replayed(keep_all), answers=missing)
+    with pytest.raises(ModelMissing):
+        Answered("employee").judge(case)
+
+
+def test_a_changed_wording_is_another_instrument():
+    def fact_digest(fact):
+        case = case_of(
+            replayed(keep_all, session(facts=(fact,))),
+            answers=lambda name: Answers(name, (trial(1),)),
+            model=lambda: MODEL,
+        )
+        metric = Answered("employee").judge(case).metrics["answered.employee"]
+        return metric.fingerprint["fact"]
+
+    assert fact_digest(employee()) == fact_digest(employee())
+    assert fact_digest(employee()) != fact_digest(employee(wordings=("Which number?",)))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_ctxguard.engine import open as engine
+from pytest_ctxguard.plugin.progress import ProgressLine
+from pytest_ctxguard.testing import ScriptedBackend
+from tests.plugin.project import Project
+
+STEPS = (
+    ("fetching", 0, 5_000_000),
+    ("fetching", 2_000_000, 5_000_000),
+    ("converting", 0, 25),
+    ("converting", 25, 25),
+)
+
+
+class Terminal:
+    """Stands in for pytest's terminal reporter, and for its capture: notes what is shown."""
+
+    def __init__(self, *, isatty: bool) -> None:
+        self.isatty = isatty
+        self.shown: list[str] = []
+        self.captured = True
+
+    def rewrite(self, line: str, *, erase: bool) -> None:
+        assert not self.captured
+        assert erase
+        self.shown.append(line)
+
+    def write_line(self, line: str) -> None:
+        assert not self.captured
+        self.shown.append(line)
+
+    def ensure_newline(self) -> None:
+        pass
+
+    @contextmanager
+    def global_and_fixture_disabled(self) -> Any:
+        self.captured = False
+        yield
+        self.captured = True
+
+
+def line(terminal: Terminal, **more: Any) -> ProgressLine:
+    plugins = {"terminalreporter": terminal, "capturemanager": terminal}
+    return ProgressLine(
+        SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get), **more)
+    )
+
+
+def test_on_a_terminal_one_line_is_rewritten_and_wiped() -> None:
+    terminal = Terminal(isatty=True)
+    progress = line(terminal)
+
+    for step in STEPS:
+        progress.update(*step)
+    progress.clear()
+    progress.clear()
+
+    assert terminal.shown == [
+        "ctxguard: fetching 0/5 MB",
+        "ctxguard: fetching 2/5 MB",
+        "ctxguard: converting 0/25",
+        "ctxguard: converting 25/25",
+        "",
+    ]
+
+
+def test_elsewhere_one_line_says_that_a_work_begins() -> None:
+    terminal = Terminal(isatty=False)
+    progress = line(terminal)
+
+    for step in STEPS:
+        progress.update(*step)
+    progress.clear()
+
+    assert terminal.shown == ["ctxguard: fetching", "ctxguard: converting"]
+
+
+def test_a_worker_shows_nothing() -> None:
+    terminal = Terminal(isatty=True)
+
+    line(terminal, workerinput={}).update(*STEPS[0])
+
+    assert terminal.shown == []
+
+
+@pytest.mark.parametrize("capture", ["--capture=fd", "--capture=no", "-pno:capture"])
+def test_progress_is_shown_whatever_is_captured(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capture: str
+) -> None:
+    def open_backend(model: str | None, **options: Any) -> ScriptedBackend:
+        for step in STEPS:
+            options["progress"](*step)
+        return ScriptedBackend(lambda messages: "pay-core-07")
+
+    monkeypatch.setattr(engine, "open_backend", open_backend)
+    test = 'def test_it(ctx_replay): ctx_replay("mini", full_history).answers("shard")'
+
+    result = project.with_backend("none").with_test(test).run("--ctxguard", capture)
+
+    assert result.outcomes == {"passed": 1}
+    assert result.text.count("ctxguard: fetching\n") == 1
+    assert result.text.count("ctxguard: converting\n") == 1

@@ -1,0 +1,82 @@
+"""The public Hypothesis strategies keep what they promise."""
+
+import json
+
+import pytest
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+
+from pytest_ctxguard import strategies as ctx
+from pytest_ctxguard.transcript.messages import tool_calls, tool_rounds, turn_starts
+from pytest_ctxguard.transcript.wellformed import openai_rules
+
+
+@given(ctx.texts(max_size=10))
+def test_texts_can_be_encoded_and_are_short(text):
+    assert text.encode("utf-8").decode("utf-8") == text
+    longest_literal = max(map(len, ctx.LITERALS))
+    assert len(text) <= 10 * longest_literal
+
+
+@given(ctx.long_texts(max_size=5, max_repeat=3))
+def test_long_texts_repeat_a_short_one(text):
+    size = len(text)
+    assert any(size % n == 0 and text == text[: size // n] * n for n in (1, 2, 3))
+
+
+@settings(deadline=None)
+@given(ctx.tool_rounds(max_calls=4))
+def test_a_tool_round_is_one_round_whose_arguments_are_json(messages):
+    assert tool_rounds(messages) == (range(len(messages)),)
+    ids = [call["id"] for call in tool_calls(messages[0])]
+    assert sorted(ids) == sorted(message["tool_call_id"] for message in messages[1:])
+    assert 1 <= len(ids) <= 4
+    for call in tool_calls(messages[0]):
+        assert set(json.loads(call["function"]["arguments"])) == {"q"}
+
+
+@settings(deadline=None)
+@given(st.data(), st.booleans())
+def test_a_turn_is_answered_or_waits(data, answered):
+    turn = data.draw(ctx.turns(max_rounds=2, answered=answered))
+    assert turn_starts(turn) == (0,)
+    last = turn[-1]
+    assert (last["role"] == "assistant" and not tool_calls(last)) == answered
+    assert len(tool_rounds(turn)) <= 2
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(["chat", "agentic", "any"]))
+def test_a_history_waits_for_a_call_and_is_well_formed(data, kind):
+    history = data.draw(ctx.histories(kind=kind, max_turns=3, max_rounds=4))
+    assert history[-1]["role"] in ("user", "tool")
+    assert openai_rules(history) == []
+    ids = [call["id"] for message in history for call in tool_calls(message)]
+    assert len(ids) == len(set(ids))
+    assert len(turn_starts(history)) <= 3
+    if kind == "agentic":
+        assert len(turn_starts(history)) == 1
+
+
+REACHABLE = {
+    "several turns": lambda history: len(turn_starts(history)) > 2,
+    "a long tool loop": lambda history: len(tool_rounds(history)) > 3,
+    "parallel calls": lambda history: any(len(tool_calls(m)) > 1 for m in history),
+    "a developer message": lambda history: history[0]["role"] == "developer",
+    "no system message": lambda history: history[0]["role"] == "user",
+    "a spelled control token": lambda history: "<|im_end|>" in str(history),
+}
+
+
+@pytest.mark.parametrize("condition", REACHABLE.values(), ids=REACHABLE)
+def test_what_matters_is_drawn_in_time(condition):
+    no_shrinking = settings(
+        max_examples=2000, deadline=None, database=None, phases=[Phase.generate]
+    )
+    assert condition(find(ctx.histories(), condition, settings=no_shrinking))
+
+
+@given(ctx.messages(("user", "assistant")))
+def test_messages_have_the_roles_asked_for(message):
+    assert set(message) == {"role", "content"}
+    assert message["role"] in ("user", "assistant")
