@@ -1,26 +1,26 @@
-"""Progress on stderr: a bar on a terminal, one line per kind of work elsewhere."""
+"""Progress on stderr: a bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
 
-from pytest_ctxguard.engine.fetch import Progress as Report
+from pytest_ctxguard.progress import Progress, no_progress
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
+def progress() -> Iterator[Progress]:
     """Give a function that takes label, done and total."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _one_line_each()
+        yield no_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Bars(*columns, console=console, transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
         def report(label: str, done: int, total: int) -> None:
@@ -31,14 +31,3 @@ def progress() -> Iterator[Report]:
             bar.update(tasks[label], completed=done, total=total)
 
         yield report
-
-
-def _one_line_each() -> Report:
-    seen: set[str] = set()
-
-    def report(label: str, done: int, total: int) -> None:
-        if label not in seen:
-            seen.add(label)
-            click.echo(label, err=True)
-
-    return report

@@ -101,17 +101,9 @@ def _ask(
     """Ask every probe of every replay; returns the model's identity and the answers."""
     from pytest_ctxguard.engine.open import open_backend
 
-    total = sum(len(requests) for replay in replays.values() for requests in replay.probes.values())
-    done = 0
     with progress() as report:
         backend = open_backend(model, encoder=encoder, fetch=True, progress=report)
-
-        def tick() -> None:
-            nonlocal done
-            done += 1
-            report("asking the probes", done, total)
-
-        interviewer = Interviewer(backend, on_trial=tick)
+        interviewer = Interviewer(backend, progress=report)
         answers = {
             name: {fact.name: interviewer.answers(replay, fact) for fact in replay.transcript.facts}
             for name, replay in replays.items()

@@ -26,6 +26,11 @@ class ProgressLine:
             self._write(label, done, total)
         self._label = label
 
+    def step(self, label: str, done: int, total: int) -> None:
+        """Show the same of short work, on a terminal only."""
+        if self._reporter is not None and self._reporter.isatty:
+            self.update(label, done, total)
+
     def clear(self) -> None:
         """End the line, so that pytest's own output starts on a fresh one."""
         if self._label and self._reporter is not None and self._reporter.isatty:

@@ -150,7 +150,7 @@ class ReplayFixture:
         services = self.services
 
         def answers(fact: str) -> Answers:
-            return services.interviewer.answers(replay, fact)
+            return services.answers(replay, fact)
 
         def recorded() -> Mapping[str, Metric] | None:
             return _recorded(self.item, services, replay.label)

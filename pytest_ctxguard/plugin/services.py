@@ -13,7 +13,8 @@ from pytest_ctxguard.baseline import Baseline, baseline_path, read
 from pytest_ctxguard.errors import ModelError, ModelMissing
 from pytest_ctxguard.plugin.options import Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
-from pytest_ctxguard.recall.answers import Interviewer
+from pytest_ctxguard.recall.answers import Answers, Interviewer
+from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 from pytest_ctxguard.transcript.model import Transcript
@@ -80,12 +81,14 @@ class Services:
         finally:
             self.progress.clear()
 
-    @property
-    def interviewer(self) -> Interviewer:
-        """Who asks the probes."""
+    def answers(self, replay: Replay, fact: str) -> Answers:
+        """Ask every wording of a fact under a replay's policy."""
         if self._interviewer is None:
-            self._interviewer = Interviewer(self.backend)
-        return self._interviewer
+            self._interviewer = Interviewer(self.backend, progress=self.progress.step)
+        try:
+            return self._interviewer.answers(replay, fact)
+        finally:
+            self.progress.clear()
 
     def model_identity(self) -> Mapping[str, str]:
         """Return what answers depend on, for fingerprints."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_ctxguard.backend import Backend, Completion
 from pytest_ctxguard.errors import BackendError
+from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.recall.outcomes import OUTCOMES, Outcome, judge, judged_text
 from pytest_ctxguard.replay.values import Replay, digest
 from pytest_ctxguard.transcript.messages import Message
@@ -93,19 +94,20 @@ class Answers:
 class Interviewer:
     """Asks a backend, and remembers: greedy decoding gives one request one answer."""
 
-    def __init__(self, backend: Backend, *, on_trial: Callable[[], None] | None = None) -> None:
+    def __init__(self, backend: Backend, *, progress: Progress = no_progress) -> None:
         self.backend = backend
-        self._on_trial = on_trial or (lambda: None)
+        self._progress = progress
         self._known: dict[str, tuple[Completion | None, str]] = {}
 
     def answers(self, replay: Replay, fact: str | Fact) -> Answers:
         """Ask every wording of a fact under a replay's policy."""
         transcript = replay.transcript
         planted = fact if isinstance(fact, Fact) else transcript.fact(fact)
-        asked = []
+        label = f"asking for {planted.name} under {replay.label or replay.policy}"
+        asked: list[tuple[Outcome, str]] = []
         for request in replay.probes[planted.name]:
+            self._progress(label, len(asked), len(planted.wordings))
             asked.append(self._ask(transcript, planted, request.messages))
-            self._on_trial()
         # The controls come after, so that the wordings find their common prefix still computed.
         trials = []
         for number, (wording, (outcome, text)) in enumerate(

@@ -22,7 +22,7 @@ def test_it_repairs_the_default_model_and_says_what_and_where(command, monkeypat
     assert done.exit_code == 0
     assert repaired == [CODER]
     assert done.stdout == f"{CODER.origin}\nready: coder@1d96 recipe 1\n/the/cache/coder\n"
-    assert done.stderr == "downloading\nconverting\n"
+    assert done.stderr == ""
 
 
 def test_what_went_wrong_is_passed_on(command, monkeypatch):

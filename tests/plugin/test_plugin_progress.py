@@ -82,6 +82,16 @@ def test_elsewhere_one_line_says_that_a_work_begins() -> None:
     assert terminal.shown == ["ctxguard: fetching", "ctxguard: converting"]
 
 
+def test_steps_of_short_work_are_shown_on_a_terminal_only() -> None:
+    here, elsewhere = Terminal(isatty=True), Terminal(isatty=False)
+
+    line(here).step("asking", 1, 6)
+    line(elsewhere).step("asking", 1, 6)
+
+    assert here.shown == ["ctxguard: asking 1/6"]
+    assert elsewhere.shown == []
+
+
 def test_a_worker_shows_nothing() -> None:
     terminal = Terminal(isatty=True)
 

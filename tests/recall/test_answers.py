@@ -94,7 +94,7 @@ def test_a_fact_may_be_given_itself():
 
 def test_each_probe_asked_is_told():
     told = []
-    interviewer = Interviewer(ScriptedBackend(reader), on_trial=lambda: told.append(1))
+    interviewer = Interviewer(ScriptedBackend(reader), progress=lambda *step: told.append(step))
     interviewer.answers(replayed(keep_all), "employee")
     assert len(told) == 2
 

@@ -1,0 +1,12 @@
+"""How long work tells how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+"""Takes a label, how much is done, and how much there is (bytes or steps)."""
+
+
+def no_progress(label: str, done: int, total: int) -> None:
+    """Tell nobody."""
