@@ -13,9 +13,9 @@ from pytest_ctxguard.replay.carried import Carried, Where
 
 def _places(carried: Carried, at: Where, *, present: bool) -> list[str]:
     """Name the requests in which the value is present, or absent."""
-    name = "wording" if at == "probe" else "call since planting,"
+    name = "wording {}" if at == "probe" else "call {} since planting"
     return [
-        f"{name} {number}"
+        name.format(number)
         for number, seen in enumerate(carried.requests(at), 1)
         if bool(seen) is present
     ]

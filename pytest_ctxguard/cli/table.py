@@ -105,7 +105,10 @@ def _ask(
         backend = open_backend(model, encoder=encoder, fetch=True, progress=report)
         interviewer = Interviewer(backend, progress=report)
         answers = {
-            name: {fact.name: interviewer.answers(replay, fact) for fact in replay.transcript.facts}
+            name: {
+                fact.name: interviewer.answers(replay, fact.name)
+                for fact in replay.transcript.facts
+            }
             for name, replay in replays.items()
         }
     return backend.identity["model"], answers

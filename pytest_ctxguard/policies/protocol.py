@@ -17,7 +17,9 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from pytest_ctxguard.errors import PolicyError, UsageError
@@ -45,13 +47,33 @@ class BoundPolicy:
             PolicyError: the policy cannot be copied.
         """
         try:
-            return BoundPolicy(copy.deepcopy(self.policy), self.extras)
+            return BoundPolicy(_copy(self.policy, {}), self.extras)
         except Exception as error:  # __deepcopy__ and __reduce__ are user code
             raise PolicyError(
                 f"policy {policy_name(self.policy)} cannot be copied ({error!r}), and each probe "
                 "runs on a copy. Give a factory instead: a function without arguments that "
                 "returns a new policy."
             ) from error
+
+
+def _copy(value: Any, known: dict[int, CellType]) -> Any:
+    """Copy a policy deeply, closures included: ``deepcopy`` gives a function back as it is."""
+    if isinstance(value, ModuleType):
+        return value
+    if not isinstance(value, FunctionType) or not value.__closure__:
+        return copy.deepcopy(value)
+    cells = []
+    for cell in value.__closure__:
+        if id(cell) not in known:
+            known[id(cell)] = CellType()  # before its content, which may be this very function
+            with suppress(ValueError):  # a cell may still be empty
+                known[id(cell)].cell_contents = _copy(cell.cell_contents, known)
+        cells.append(known[id(cell)])
+    twin = FunctionType(
+        value.__code__, value.__globals__, value.__name__, value.__defaults__, tuple(cells)
+    )
+    twin.__kwdefaults__ = value.__kwdefaults__
+    return twin
 
 
 def bind(policy: Policy, offered: Mapping[str, Any]) -> BoundPolicy:

@@ -99,10 +99,14 @@ class Interviewer:
         self._progress = progress
         self._known: dict[str, tuple[Completion | None, str]] = {}
 
-    def answers(self, replay: Replay, fact: str | Fact) -> Answers:
-        """Ask every wording of a fact under a replay's policy."""
+    def answers(self, replay: Replay, fact: str) -> Answers:
+        """Ask every wording of a fact under a replay's policy.
+
+        Raises:
+            UsageError: the transcript has no such fact.
+        """
         transcript = replay.transcript
-        planted = fact if isinstance(fact, Fact) else transcript.fact(fact)
+        planted = transcript.fact(fact)
         label = f"asking for {planted.name} under {replay.label or replay.policy}"
         asked: list[tuple[Outcome, str]] = []
         for request in replay.probes[planted.name]:

@@ -12,7 +12,7 @@ from pytest_ctxguard.replay.carried import Carried, sightings
 from pytest_ctxguard.replay.origin import Origin
 from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.model import Call, Fact, Transcript
+from pytest_ctxguard.transcript.model import Call, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class Replay:
         request = (step or self.final).request
         return buckets(self.counter, request.messages, tools=self.transcript.tools)
 
-    def carried(self, fact: str | Fact) -> Carried:
+    def carried(self, fact: str) -> Carried:
         """Say in which requests a fact's value stands, and where it comes from.
 
         Raises:
             UsageError: the transcript has no such fact.
         """
-        planted = fact if isinstance(fact, Fact) else self.transcript.fact(fact)
+        planted = self.transcript.fact(fact)
         source = self.transcript.messages[planted.planted_at]
 
         def look(requests: Sequence[Request]) -> tuple[Any, ...]:
@@ -130,6 +130,6 @@ class Replay:
 
 
 def digest(value: Any) -> str:
-    """Return a short hash of a JSON value, for fingerprints; key order does not count."""
-    text = json.dumps(value, sort_keys=True, default=str)
+    """Return a short hash of a JSON value, for fingerprints; key order counts, as in tokens."""
+    text = json.dumps(value, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -90,7 +90,7 @@ def make_row(
     estimator = getattr(policy, "estimator", None)
     facts = {}
     for fact in replay.transcript.facts:
-        carried = replay.carried(fact)
+        carried = replay.carried(fact.name)
         told = None if answers is None else answers[fact.name]
         facts[fact.name] = FactCell(carried.at("probe"), carried.sources, told)
     return Row(

@@ -169,6 +169,19 @@ def test_some_hits_may_be_lost():
     assert judgement.findings[0].allowed == "at most 1 of the baseline's hits lost"
 
 
+def test_where_quotes_three_of_the_lost_and_measured_names_all():
+    lost = [trial(number, "other", f"Hm {number}.") for number in range(1, 5)]
+    old = {f"employee/{number}": "hit" for number in range(1, 6)}
+    [finding] = judge(*lost, trial(5), old=old).findings
+    assert finding.where == (
+        "transcript small, policy keep_all, employee/1 other: 'Hm 1.', "
+        "employee/2 other: 'Hm 2.', employee/3 other: 'Hm 3.'"
+    )
+    assert finding.measured == (
+        "employee/1 other, employee/2 other, employee/3 other, employee/4 other"
+    )
+
+
 def test_a_hit_whose_wording_became_unusable_is_lost():
     error = Control("error", "error")
     judgement = judge(trial(1), trial(2), trial(3, "hit", control=error), old=OLD)

@@ -47,7 +47,7 @@ def test_a_fact_that_was_dropped():
 def test_every_call_since_planting():
     judgement = judge(CarriedFact("employee", at="every"), newest_four)
     assert judgement.summary == "in 2 of 4 requests at every (nowhere)"
-    assert "call since planting, 3" in judgement.findings[0].where
+    assert "call 3 since planting" in judgement.findings[0].where
     assert judge(CarriedFact("employee", at="every"), keep_all).verdict == "pass"
 
 
@@ -86,7 +86,7 @@ def test_absent_from_every_call():
     judgement = judge(AbsentFact("employee", at="every"), newest_four)
     assert judgement.verdict == "fail"
     assert judgement.findings[0].measured == "carried in 2 of 4 requests"
-    assert "call since planting, 1" in judgement.findings[0].where
+    assert "call 1 since planting" in judgement.findings[0].where
     assert judge(AbsentFact("employee", at="every"), lambda m: m[2:] or m[:1]).verdict == "pass"
 
 

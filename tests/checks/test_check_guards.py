@@ -5,7 +5,7 @@ import dataclasses
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.checks.guards import guard
 from pytest_ctxguard.checks.requests import named_requests
-from tests.factories import case_of, replay_of, replayed, request, user
+from tests.factories import case_of, replay_of, replayed, request, session, user
 
 
 def test_a_policy_that_acts():
@@ -74,14 +74,15 @@ def test_a_changed_history_is_a_finding_even_where_identity_is_expected():
     )
 
 
-def test_only_the_first_changes_are_listed():
+def test_only_the_first_three_changes_are_listed():
     def rewrites(messages):
         for message in messages:
             message["seen"] = True
         return list(messages)
 
-    where = guard(case_of(replayed(rewrites))).findings[0].where
-    assert where.endswith("call 0, message 0, message 1")
+    transcript = session(messages=tuple(user(str(n)) for n in range(5)), facts=())
+    where = guard(case_of(replayed(rewrites, transcript))).findings[0].where
+    assert where.endswith("call 0, message 0, message 1, message 2")
 
 
 def test_requests_are_named_calls_first():

@@ -64,7 +64,7 @@ BROKEN = [
         'ctx_carried("shard", at="every")',
         "SlidingWindow(last=4)",
         "ctx_carried.lost",
-        {"where": "call since planting, 3", "measured": "carried in 2 of 19 requests"},
+        {"where": "call 3 since planting", "measured": "carried in 2 of 19 requests"},
         id="carried-every",
     ),
     pytest.param(
@@ -85,7 +85,7 @@ BROKEN = [
         'ctx_absent("shard", at="every")',
         "SlidingWindow(last=4)",
         "ctx_absent.kept",
-        {"where": "call since planting, 1", "measured": "carried in 2 of 19 requests"},
+        {"where": "call 1 since planting", "measured": "carried in 2 of 19 requests"},
         id="absent-every",
     ),
     pytest.param(

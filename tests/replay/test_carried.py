@@ -4,7 +4,17 @@ import pytest
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.carried import Carried, Sighting
-from tests.factories import assistant, call, calling, employee, replayed, session, shard, user
+from tests.factories import (
+    assistant,
+    call,
+    calling,
+    employee,
+    replayed,
+    result,
+    session,
+    shard,
+    user,
+)
 
 
 def keep(*indices, add=()):
@@ -52,7 +62,7 @@ def test_a_tool_result_repeats_what_a_user_planted():
     fact = shard(planted_at=1, asked_at=7)
     messages = (*session().messages[:1], user("pay-shard-7?"), *session().messages[2:])
     transcript = session(messages=messages, facts=(fact,))
-    assert sources(keep(4, 5), fact, transcript) == ("tool result",)
+    assert sources(keep(4, 5), "shard", transcript) == ("tool result",)
 
 
 def test_what_the_policy_puts_into_a_system_message_is_pinned():
@@ -68,6 +78,24 @@ def test_a_system_message_of_the_session_with_a_note_is_pinned():
         return [head, messages[-1]]
 
     assert sources(pin, "employee") == ("pinned",)
+
+
+def test_a_note_written_into_a_message_of_the_history_is_pinned_too():
+    def scribble(messages):
+        messages[0]["content"] += " Employee: 4417."
+        return [messages[0], messages[-1]]
+
+    assert sources(scribble, "employee") == ("pinned",)
+
+
+def test_a_shortened_tool_result_is_a_tool_result_still():
+    messages = (*session().messages[:5], result("4417: slow, slow"), *session().messages[6:])
+    transcript = session(messages=messages, facts=(employee(),))
+
+    def shorten(messages):
+        return [{**m, "content": "4417"} for m in messages if m["role"] == "tool"] + messages[-1:]
+
+    assert sources(shorten, "employee", transcript) == ("tool result",)
 
 
 def test_the_planting_text_word_for_word_is_pinned_in_any_message():

@@ -103,3 +103,31 @@ def test_a_factory_of_copyable_policies_is_called_once():
 
     replayed(make)
     assert len(made) == 1
+
+
+def counting_closure():
+    seen, total = [], 0
+
+    def policy(messages):
+        nonlocal total
+        total += 1
+        seen.append(len(messages))
+        return [user(f"calls seen: {seen}, {total}"), messages[-1]]
+
+    return policy
+
+
+def test_a_closure_is_copied_with_its_state():
+    replay = replayed(counting_closure())
+    assert first_texts(replay.probes["employee"]) == ["calls seen: [2, 4, 6, 8], 4"] * 2
+    assert first_texts(replay.probes["shard"]) == ["calls seen: [2, 4, 6, 8, 9], 5"]
+
+
+def test_a_closure_may_hold_a_module_and_itself():
+    import json
+
+    def policy(messages, depth=1):
+        return policy(messages, 0) if depth else json.loads(json.dumps(messages))
+
+    replay = replayed(policy)
+    assert [len(request.messages) for request in replay.probes["employee"]] == [8, 8]

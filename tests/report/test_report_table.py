@@ -79,6 +79,14 @@ def test_one_row_per_policy():
     assert text.strip().startswith("incident-40, budget 4,000 tokens; structure tier, no model")
 
 
+def test_what_is_over_the_budget_is_shown_beside_it():
+    rows = [row(largest=4000, own_estimate=4001), row(largest=4001, own_estimate=4000)]
+    assert [line[4:6] for line in cells(shown(*rows))[1:]] == [
+        ["4,000", "4,001 (+1)"],
+        ["4,001 (+1)", "4,000"],
+    ]
+
+
 def test_answers_stand_in_the_cell_of_their_fact():
     facts = {
         "employee": cell(outcomes=("hit", "hit", "invented", "neighbour", "invented")),

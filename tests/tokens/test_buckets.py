@@ -39,6 +39,7 @@ def test_a_developer_message_is_system_and_a_later_system_message_is_conversatio
     counter = LetterCounter()
     developer = [{"role": "developer", "content": "12345"}, user("12"), system("123")]
     assert buckets(counter, developer) == Buckets(5, 0, 0, 2 + 3 + 1)
+    assert buckets(counter, [system("12345"), system("123")]) == Buckets(5, 0, 0, 3 + 1)
 
 
 def test_the_templates_own_system_text_is_system():

@@ -61,6 +61,8 @@ MESSAGES = {
     "fact-key-missing": ":5: the fact has no 'shape'",
     "fact-value-empty": ":5: 'value' must be text, and not empty",
     "fact-wordings-a-text": ":5: 'wordings' must be a list of texts",
+    "fact-wordings-numbers": ":5: 'wordings' must be a list of texts",
+    "fact-accepts-empty-text": ":5: 'accepts' must be a list of texts",
     "fact-planted-at-a-text": ":5: 'planted_at' must be the index of a message, from 0",
     "fact-asked-at-a-bool": ":5: 'asked_at' must be the index of a message, from 0",
     "fact-kind-unknown": ":5: fact 'shard': kind 'number' is not one of identifier, rule",

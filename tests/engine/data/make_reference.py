@@ -9,8 +9,8 @@ in the cache folder after ``pytest-ctxguard fetch``)::
 Nothing of pytest_ctxguard is used. transformers reads the GGUF: it dequantises the weights to
 float32 (checked here against gguf's own dequantisation), builds the tokenizer and takes the chat
 template from the file. For each request of prompts.py the file holds the rendered prompt, its
-ids, and the greedy answer of at most 32 tokens, the end token not counted. ``margin`` is the
-smallest distance, in logits, between the best and the second token at any step of the answer.
+ids, and the greedy answer of at most 32 tokens, the end token not counted. For each step, the end
+included, it also holds the second-best token and the ``margins``: how many logits it is behind.
 Tool-call arguments are parsed to objects before rendering, as servers do. No request was dropped
 or reworded because of how an engine answered it.
 """
@@ -62,20 +62,22 @@ def for_template(message: dict[str, Any]) -> dict[str, Any]:
 
 
 @torch.inference_mode()
-def answer(model: Any, ids: list[int]) -> tuple[list[int], float]:
-    """Return the greedy answer and its smallest margin."""
-    past, step, tokens, margin = None, torch.tensor([ids]), [], float("inf")
+def answer(model: Any, ids: list[int]) -> dict[str, list[Any]]:
+    """Return the greedy answer, and of each step the second-best token and its margin."""
+    cache, step = None, torch.tensor([ids])
+    tokens, seconds, margins = [], [], []
     while len(tokens) < ANSWER_TOKENS:
-        result = model(step, past_key_values=past, use_cache=True, logits_to_keep=1)
-        past = result.past_key_values
+        result = model(step, cache=cache, use_cache=True, logits_to_keep=1)
+        cache = result.cache
         best = result.logits[0, -1].topk(2)
-        margin = min(margin, float(best.values[0] - best.values[1]))
-        token = int(best.indices[0])
+        token, second = best.indices.tolist()
+        seconds.append(second)
+        margins.append(round(float(best.values[0] - best.values[1]), 5))
         if token in END_IDS:
             break
         tokens.append(token)
         step = torch.tensor([[token]])
-    return tokens, margin
+    return {"answer": tokens, "second": seconds, "margins": margins}
 
 
 def main(path: Path) -> None:
@@ -96,13 +98,12 @@ def main(path: Path) -> None:
             tokenize=False,
         )
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        tokens, margin = answer(model, ids)
-        entries.append(
-            {**request, "text": text, "ids": ids, "answer": tokens, "margin": round(margin, 5)}
-        )
-        sys.stdout.write(
-            f"{request['name']:24} {len(ids):5} {margin:8.4f} {tokenizer.decode(tokens)!r}\n"
-        )
+        entry = {**request, "text": text, "ids": ids, **answer(model, ids)}
+        entries.append(entry)
+        words = tokenizer.decode(entry["answer"])
+        line = f"{request['name']:24} {len(ids):5} {min(entry['margins']):8.4f} {words!r}\n"
+        sys.stdout.write(line)
+        sys.stdout.flush()
     packages = {name: version(name) for name in ("torch", "transformers", "gguf", "tokenizers")}
     head = {"gguf_sha256": digest, "packages": packages, "threads": torch.get_num_threads()}
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
