@@ -19,17 +19,13 @@ from pathlib import Path
 
 from pytest_ctxguard.engine.sources import Part, Pin, Source
 from pytest_ctxguard.errors import FetchError, ModelCorrupt
+from pytest_ctxguard.progress import Progress, no_progress
 
-Progress = Callable[[str, int, int], None]  # label, done, total
 Command = Callable[[Sequence[str], Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 SHOWN_LINES = 8
 BLOCK = 1 << 20
-
-
-def no_progress(label: str, done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 def run_command(

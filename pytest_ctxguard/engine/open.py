@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_ctxguard.backend import Backend
-from pytest_ctxguard.engine.fetch import Progress, no_progress
 from pytest_ctxguard.engine.store import resolve
+from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.tokens.request import RequestEncoder
 
 

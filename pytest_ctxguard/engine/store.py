@@ -15,14 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.fetch import (
-    Command,
-    Progress,
-    check_pin,
-    fetch_gguf,
-    no_progress,
-    run_command,
-)
+from pytest_ctxguard.engine.fetch import Command, check_pin, fetch_gguf, run_command
 from pytest_ctxguard.engine.files import (
     DATA_FILE,
     MANIFEST,
@@ -33,6 +26,7 @@ from pytest_ctxguard.engine.files import (
 )
 from pytest_ctxguard.engine.sources import CODER, SOURCES, Source
 from pytest_ctxguard.errors import ModelCorrupt, ModelError, ModelMissing
+from pytest_ctxguard.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)
