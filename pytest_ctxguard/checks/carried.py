@@ -11,57 +11,59 @@ from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.carried import Carried, Where
 
 
-def _places(carried: Carried, at: Where, *, present: bool) -> list[str]:
-    """Name the requests in which the value is present, or absent."""
-    name = "wording {}" if at == "probe" else "call {} since planting"
-    return [
-        name.format(number)
-        for number, seen in enumerate(carried.requests(at), 1)
-        if bool(seen) is present
-    ]
-
-
-def _look(case: Case, promise: CarriedFact | AbsentFact) -> Carried:
-    """Look for the fact; a promise about no request at all could not be broken."""
-    carried = case.replay.carried(promise.fact)
-    if not carried.requests(promise.at):
-        planted = case.replay.transcript.fact(promise.fact).planted_at
-        raise UsageError(
-            f"{promise.marker}({promise.fact!r}, at={promise.at!r}): no call comes after message "
-            f"{planted}, which plants it, so nothing could be wrong. Use at='probe'."
-        )
-    return carried
-
-
-def _check(kind: object, fact: object, at: str) -> None:
-    require(isinstance(fact, str), kind, f"{fact!r} is not the name of a fact")
-    require(at in ("probe", "every"), kind, f"at={at!r} is neither 'probe' nor 'every'")
-
-
 @dataclass(frozen=True, slots=True)
-class CarriedFact:
-    """The value is in every probe request (``at="every"``: in each request since planting)."""
+class _AboutFact:
+    """What both promises say about: a fact, in the probe requests or in each since planting."""
 
     fact: str
     at: Where = "probe"
 
-    marker: ClassVar[str] = "ctx_carried"
+    marker: ClassVar[str]
     tier: ClassVar[Tier] = "structure"
-    usage: ClassVar[str] = 'ctx_carried("fact", "another fact", at="probe")'
 
     def __post_init__(self) -> None:
-        _check(self, self.fact, self.at)
+        require(isinstance(self.fact, str), self, f"{self.fact!r} is not the name of a fact")
+        known = self.at in ("probe", "every")
+        require(known, self, f"at={self.at!r} is neither 'probe' nor 'every'")
 
     @property
     def subject(self) -> str:
         """The fact."""
         return self.fact
 
+    def look(self, case: Case) -> Carried:
+        """Look for the fact; a promise about no request at all could not be broken."""
+        carried = case.replay.carried(self.fact)
+        if not carried.requests(self.at):
+            planted = case.replay.transcript.fact(self.fact).planted_at
+            raise UsageError(
+                f"{self.marker}({self.fact!r}, at={self.at!r}): no call comes after message "
+                f"{planted}, which plants it, so nothing could be wrong. Use at='probe'."
+            )
+        return carried
+
+    def places(self, carried: Carried, *, present: bool) -> list[str]:
+        """Name the requests in which the value is present, or absent."""
+        name = "wording {}" if self.at == "probe" else "call {} since planting"
+        return [
+            name.format(number)
+            for number, seen in enumerate(carried.requests(self.at), 1)
+            if bool(seen) is present
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFact(_AboutFact):
+    """The value is in every probe request (``at="every"``: in each request since planting)."""
+
+    marker: ClassVar[str] = "ctx_carried"
+    usage: ClassVar[str] = 'ctx_carried("fact", "another fact", at="probe")'
+
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request without it."""
-        carried = _look(case, self)
+        carried = self.look(case)
         total = len(carried.requests(self.at))
-        gone = _places(carried, self.at, present=False)
+        gone = self.places(carried, present=False)
         source = ", ".join(carried.sources) or "nowhere"
         summary = f"in {total - len(gone)} of {total} requests at {self.at} ({source})"
         if not gone:
@@ -80,29 +82,17 @@ class CarriedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class AbsentFact:
+class AbsentFact(_AboutFact):
     """The value is in no probe request (``at="every"``: in no request since planting)."""
 
-    fact: str
-    at: Where = "probe"
-
     marker: ClassVar[str] = "ctx_absent"
-    tier: ClassVar[Tier] = "structure"
     usage: ClassVar[str] = 'ctx_absent("fact", "another fact", at="probe")'
-
-    def __post_init__(self) -> None:
-        _check(self, self.fact, self.at)
-
-    @property
-    def subject(self) -> str:
-        """The fact."""
-        return self.fact
 
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request that has it."""
-        carried = _look(case, self)
+        carried = self.look(case)
         total = len(carried.requests(self.at))
-        still = _places(carried, self.at, present=True)
+        still = self.places(carried, present=True)
         summary = f"in {len(still)} of {total} requests at {self.at}"
         if not still:
             return Judgement(f"absent({self.fact})", summary)
