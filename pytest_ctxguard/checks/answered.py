@@ -8,7 +8,7 @@ from typing import ClassVar
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.compare import Standing, standing
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.promise import Case, Tier, is_count, require
+from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.recall.answers import ANSWER_TOKENS, Answers, Trial
 from pytest_ctxguard.recall.outcomes import RULES
@@ -71,7 +71,7 @@ class Answered:
         summary = f"{answers.hits} of {usable} usable wordings ({outcomes})"
         if usable < len(answers.trials):
             summary += f"; {len(answers.trials) - usable} unusable: " + _unusable(answers)
-        return Judgement(f"answered({self.fact})", summary, tuple(findings), {name: metric}, state)
+        return Judgement(describe(self), summary, tuple(findings), {name: metric}, state)
 
     def _short(self, case: Case, answers: Answers) -> Finding | None:
         if answers.hits >= self.at_least:

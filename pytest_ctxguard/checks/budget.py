@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.promise import Case, Tier, is_count, require
+from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.checks.requests import named_requests
 
 
@@ -38,9 +38,9 @@ class Budget:
         over = sum(request.tokens > self.limit for _, request in requests)
         summary = f"largest of {len(requests)} requests {largest.tokens} of {self.limit} tokens"
         if not over:
-            return Judgement("budget", summary)
+            return Judgement(describe(self), summary)
         return Judgement(
-            "budget",
+            describe(self),
             summary,
             (
                 Finding(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.promise import Case, Tier, require
+from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.carried import Carried, Where
 
@@ -67,7 +67,7 @@ class CarriedFact(_AboutFact):
         source = ", ".join(carried.sources) or "nowhere"
         summary = f"in {total - len(gone)} of {total} requests at {self.at} ({source})"
         if not gone:
-            return Judgement(f"carried({self.fact})", summary)
+            return Judgement(describe(self), summary)
         fact = case.replay.transcript.fact(self.fact)
         finding = Finding(
             rule=f"{self.marker}.lost",
@@ -78,7 +78,7 @@ class CarriedFact(_AboutFact):
             why="the model cannot answer from what it is not sent; it will guess",
             remedy="keep the message, pin its text, or have the summary carry the value",
         )
-        return Judgement(f"carried({self.fact})", summary, (finding,))
+        return Judgement(describe(self), summary, (finding,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class AbsentFact(_AboutFact):
         still = self.places(carried, present=True)
         summary = f"in {len(still)} of {total} requests at {self.at}"
         if not still:
-            return Judgement(f"absent({self.fact})", summary)
+            return Judgement(describe(self), summary)
         fact = case.replay.transcript.fact(self.fact)
         source = ", ".join(sorted({s.source for seen in carried.requests(self.at) for s in seen}))
         finding = Finding(
@@ -107,4 +107,4 @@ class AbsentFact(_AboutFact):
             why="a value that should be gone can still be answered, and is still paid for",
             remedy="drop the message and what repeats it (echoes, summaries, pinned notes)",
         )
-        return Judgement(f"absent({self.fact})", summary, (finding,))
+        return Judgement(describe(self), summary, (finding,))

@@ -63,6 +63,12 @@ class Promise(Protocol):
         ...
 
 
+def describe(promise: Promise) -> str:
+    """Return a promise's short name, as the report shows it."""
+    name = promise.marker.removeprefix("ctx_")
+    return f"{name}({promise.subject})" if promise.subject else name
+
+
 def make_promises(
     kind: type[Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Promise, ...]:

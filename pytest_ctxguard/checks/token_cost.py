@@ -9,7 +9,7 @@ from typing import ClassVar
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.compare import standing
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.promise import Case, Tier, require
+from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.replay.values import digest
 
 NAME = "billed_input_tokens"
@@ -65,7 +65,7 @@ class TokenCost:
             # decimal: as floats, 50 * (1 + 0.14) is a little less than 57
             if billed > old * (1 + Decimal(str(self.max_increase))):
                 findings.append(self._dearer(case, billed, old=old))
-        return Judgement("token_cost", summary, tuple(findings), {NAME: metric}, state or "")
+        return Judgement(describe(self), summary, tuple(findings), {NAME: metric}, state or "")
 
     def _dearer(self, case: Case, billed: int, *, old: int) -> Finding:
         return Finding(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.promise import Case, Tier, require
+from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.checks.requests import named_requests
 from pytest_ctxguard.transcript.wellformed import PROVIDERS
 
@@ -61,4 +61,4 @@ class Wellformed:
             for rule, (place, problem) in first.items()
         )
         bad = f"{sum(counts.values())} problems" if counts else "all accepted"
-        return Judgement(f"wellformed({self.provider})", f"{total} requests, {bad}", findings)
+        return Judgement(describe(self), f"{total} requests, {bad}", findings)

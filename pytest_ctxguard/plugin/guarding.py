@@ -12,10 +12,10 @@ import pytest
 from pytest_ctxguard import baseline
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import enforce
-from pytest_ctxguard.checks.promise import Promise
+from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
-from pytest_ctxguard.plugin.promises import describe, read_promises, transcript_patterns
+from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
 from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
 from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services

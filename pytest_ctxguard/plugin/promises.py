@@ -49,12 +49,6 @@ def transcript_patterns(item: pytest.Item) -> tuple[str, ...]:
     return mark.args
 
 
-def describe(promise: Promise) -> str:
-    """Return a promise's short name, as the report shows it."""
-    name = promise.marker.removeprefix("ctx_")
-    return f"{name}({promise.subject})" if promise.subject else name
-
-
 def positional_parts(item: pytest.Item) -> tuple[str, ...]:
     """Return the parts of a test's id that only count positions: ``policy0``, ``<lambda>1``.
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_ctxguard.transcript.messages import Message
-
-INSTRUCTION_ROLES = ("system", "developer")
-
-
-def is_instruction(message: Message) -> bool:
-    """Tell whether a message instructs the model: role system or developer."""
-    return message.get("role") in INSTRUCTION_ROLES
+from pytest_ctxguard.transcript.messages import Message, is_instruction
 
 
 def leading_instructions(messages: Sequence[Message]) -> int:

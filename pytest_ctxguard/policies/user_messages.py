@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.parts import is_instruction
-from pytest_ctxguard.transcript.messages import Message, is_user, turn_starts
+from pytest_ctxguard.transcript.messages import Message, is_instruction, is_user, turn_starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

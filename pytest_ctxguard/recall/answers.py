@@ -12,7 +12,7 @@ from pytest_ctxguard.errors import BackendError
 from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.recall.outcomes import OUTCOMES, Outcome, judge, judged_text
 from pytest_ctxguard.replay.values import Replay, digest
-from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.messages import Message, is_instruction
 from pytest_ctxguard.transcript.model import Fact, Transcript
 
 ANSWER_TOKENS = 48
@@ -123,7 +123,7 @@ class Interviewer:
 
     def control(self, transcript: Transcript, fact: Fact, wording: str) -> Control:
         """Ask a wording with the fact alone, and with nothing."""
-        system = [m for m in transcript.messages[:1] if m.get("role") in ("system", "developer")]
+        system = [m for m in transcript.messages[:1] if is_instruction(m)]
         probe = {"role": "user", "content": wording}
         alone = [*system, transcript.messages[fact.planted_at], probe]
         return Control(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.origin import Origin
-from pytest_ctxguard.transcript.messages import Message, content_text, full_text
+from pytest_ctxguard.transcript.messages import Message, content_text, full_text, is_instruction
 from pytest_ctxguard.transcript.model import Fact
 
 Source = Literal["original", "restated", "echoed", "tool result", "pinned", "summary"]
@@ -88,7 +88,7 @@ def _source(fact: Fact, message: Message, *, origin: Origin, planted: Message) -
         return "original"
     if origin.index is None or (origin.edited and role != "tool"):
         copied = content_text(planted).strip()
-        pinned = role in ("system", "developer") or (copied and copied in content_text(message))
+        pinned = is_instruction(message) or (copied and copied in content_text(message))
         return "pinned" if pinned else "summary"
     by_role: dict[object, Source] = {"assistant": "echoed", "tool": "tool result"}
     return by_role.get(role, "restated")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.messages import Message, is_instruction
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -48,7 +48,7 @@ class Buckets:
 
 def buckets(counter: Counter, messages: Sequence[Message], *, tools: Tools = ()) -> Buckets:
     """Count a request and split the total into its four buckets."""
-    system = [m for m in messages[:1] if m.get("role") in ("system", "developer")]
+    system = [m for m in messages[:1] if is_instruction(m)]
     without_results = [m for m in messages if m.get("role") != "tool"]
     everything = counter.count(messages, tools=tools)
     system_only = counter.count(system, generation_prompt=False)

@@ -55,6 +55,11 @@ def copy_json(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
+def is_instruction(message: Message) -> bool:
+    """Tell whether a message instructs the model: role system or developer."""
+    return message.get("role") in ("system", "developer")
+
+
 def is_user(message: Message) -> bool:
     """Tell whether a message is a real user message, the start of a turn."""
     return message.get("role") == "user"
