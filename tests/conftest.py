@@ -7,6 +7,8 @@ import os
 import pytest
 
 from pytest_ctxguard.cache import cache_folder
+from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.files import ModelFiles
 
 pytest_plugins = ["pytester"]
 
@@ -26,3 +28,9 @@ def _everyday_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what this run's own surroundings would tell the pytest runs inside it."""
     for name in ("CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def default_model() -> ModelFiles:
+    """The real model, fetched and converted by whichever test or worker needs it first."""
+    return store.resolve(fetch=True)

@@ -27,9 +27,9 @@ EQUAL_AT_LEAST = 24
 
 
 @pytest.fixture(scope="module")
-def answers():
+def answers(default_model):
     """Answer every prompt, most with part of it in the cache from those before."""
-    runner = Runner.load(store.resolve(fetch=True))
+    runner = Runner.load(default_model)
     return {
         name: runner.generate(entry["ids"], max_tokens=ANSWER_TOKENS, stop=STOP).tokens
         for name, entry in PROMPTS.items()

@@ -20,6 +20,7 @@ TESTS = """
 
 
 @pytest.mark.model
+@pytest.mark.usefixtures("default_model")
 def test_a_recording_a_policy_the_real_model_and_the_gate(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
