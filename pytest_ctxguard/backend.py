@@ -5,12 +5,34 @@ A backend turns one request, in OpenAI chat format, into one completion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from pytest_ctxguard.errors import BackendError
 
 Message = Mapping[str, Any]
 ToolChoice = Literal["auto", "none", "required"]
+Watch = Callable[[str], bool]
+"""Told each new piece of an answer's text; returning False ends the answer there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is drawn.
+
+    Attributes:
+        temperature: divides the logits; 0 takes the likeliest token.
+        top_p: draw only from the likeliest tokens that together have this probability.
+        seed: of the random generator; one seed and one request give one answer.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+GREEDY = Sampling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +79,34 @@ class Backend(Protocol):
         tools: Sequence[Mapping[str, Any]] = (),
         tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
+        stop: Sequence[str] = (),
+        sampling: Sampling = GREEDY,
+        watch: Watch | None = None,
     ) -> Completion:
-        """Answer one request greedily.
+        """Answer one request.
 
         ``tool_choice="none"`` leaves the tools out of the prompt, as servers do;
-        ``"required"`` opens the reply as a tool call.
+        ``"required"`` opens the reply as a tool call. The answer ends before the first of the
+        ``stop`` texts. ``watch`` is told the text while it is decoded, tool calls left out.
+        The plugin itself asks greedily and uses none of the last three.
 
         Raises:
             PromptTooLong: the prompt does not fit the context window.
             BackendError: anything else that kept the model from answering.
         """
+        ...
+
+
+@runtime_checkable
+class BatchBackend(Backend, Protocol):
+    """A backend that is quicker when several requests come together."""
+
+    def complete_many(
+        self,
+        requests: Sequence[Sequence[Message]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        max_tokens: int = 48,
+    ) -> tuple[Completion | BackendError, ...]:
+        """Answer each list of messages as ``complete`` would; an error takes its answer's place."""
         ...

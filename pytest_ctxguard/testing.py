@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ctxguard.backend import Completion, Message, ToolChoice
+from pytest_ctxguard.backend import GREEDY, Completion, Message, Sampling, ToolChoice, Watch
 from pytest_ctxguard.errors import BackendError
 
 Answer = str | Completion
@@ -34,8 +34,11 @@ class ScriptedBackend:
         tools: Sequence[Mapping[str, Any]] = (),
         tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
+        stop: Sequence[str] = (),
+        sampling: Sampling = GREEDY,
+        watch: Watch | None = None,
     ) -> Completion:
-        """Return the next scripted answer."""
+        """Return the next scripted answer; ``watch`` is told its text whole."""
         self.requests.append(
             {
                 "messages": list(messages),
@@ -53,4 +56,7 @@ class ScriptedBackend:
                     f"the script has {len(self.answers)} answers; this is request {index + 1}"
                 )
             answer = self.answers[index]
-        return answer if isinstance(answer, Completion) else Completion(text=answer)
+        completion = answer if isinstance(answer, Completion) else Completion(text=answer)
+        if watch is not None:
+            watch(completion.text)
+        return completion

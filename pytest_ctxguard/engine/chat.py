@@ -18,13 +18,19 @@ from pytest_ctxguard.engine.toolcalls import (
 )
 from pytest_ctxguard.errors import BackendError
 
-END_OF_TEXT, END_OF_TURN = 151643, 151645  # <|endoftext|>, <|im_end|>
-STOP = (END_OF_TEXT, END_OF_TURN)
-TAGS = {151657: OPEN, 151658: CLOSE}
-
 
 class Encoder(Protocol):
     """Turns requests into token ids and ids into text."""
+
+    @property
+    def control(self) -> Mapping[str, int]:
+        """The control tokens: text -> id."""
+        ...
+
+    @property
+    def stop_ids(self) -> Sequence[int]:
+        """The ids that end an answer."""
+        ...
 
     def encode(
         self,
@@ -65,6 +71,7 @@ class EngineBackend:
 
     def __init__(self, runner: Generator, encoder: Encoder, *, model: str) -> None:
         self._runner, self._encoder = runner, encoder
+        self._tags = {encoder.control[tag]: tag for tag in (OPEN, CLOSE) if tag in encoder.control}
         self._identity = {"model": model, "numerics": numerics()}
 
     @property
@@ -85,7 +92,7 @@ class EngineBackend:
             return self._call(messages, tools=tools, max_tokens=max_tokens)
         offered = () if tool_choice == "none" else tools
         prompt = self._encoder.encode(messages, tools=offered)
-        result = self._runner.generate(prompt, max_tokens=max_tokens, stop=STOP)
+        result = self._runner.generate(prompt, max_tokens=max_tokens, stop=self._encoder.stop_ids)
         text = self._text(result.tokens)
         if not offered:
             return _completion(result, text=text)
@@ -103,12 +110,18 @@ class EngineBackend:
         if not tools:
             raise BackendError('tool_choice="required" needs tools; the request offers none')
         prompt = self._encoder.encode(messages, tools=tools)
-        prompt += [next(iter(TAGS)), *self._encoder.encode_text(REQUIRED_OPENING)]
+        opening = [id_ for id_, tag in self._tags.items() if tag == OPEN]
+        prompt += [
+            *(opening or self._encoder.encode_text(OPEN)),
+            *self._encoder.encode_text(REQUIRED_OPENING),
+        ]
 
         def whole(tokens: Sequence[int]) -> bool:
             return balanced_end(REQUIRED_OPENING + self._text(tokens), 1) is not None
 
-        result = self._runner.generate(prompt, max_tokens=max_tokens, stop=STOP, done=whole)
+        result = self._runner.generate(
+            prompt, max_tokens=max_tokens, stop=self._encoder.stop_ids, done=whole
+        )
         reply = self._text(result.tokens)
         call = parse_required(reply)
         if call is None:
@@ -119,8 +132,8 @@ class EngineBackend:
         """Decode, spelling out the tool-call tags, which are control tokens."""
         text, start = "", 0
         for index, token in enumerate(tokens):
-            if token in TAGS:
-                text += self._encoder.decode(tokens[start:index]) + TAGS[token]
+            if token in self._tags:
+                text += self._encoder.decode(tokens[start:index]) + self._tags[token]
                 start = index + 1
         return text + self._encoder.decode(tokens[start:])
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 REMEMBERED_UNITS = 1 << 16
+END_TOKENS = ("<|endoftext|>", "<|im_end|>")  # what Qwen2.5 ends an answer with
 ROLES = {
     "system": "system",
     "developer": "system",
@@ -67,7 +68,8 @@ class RequestEncoder:
         self.tokenizer = tokenizer or load_tokenizer()
         self._template = compile_template(qwen_template())
         vocabulary = self.tokenizer.get_added_tokens_decoder()
-        self._control = {token.content: id_ for id_, token in vocabulary.items()}
+        self.control = {token.content: id_ for id_, token in vocabulary.items()}
+        self.stop_ids = tuple(self.control[token] for token in END_TOKENS)
         remember = lru_cache(maxsize=REMEMBERED_UNITS)
         self._unit_ids = remember(self._encode_unit)
         self._head_ids = remember(self._encode_head)
@@ -176,7 +178,7 @@ class RequestEncoder:
         end = 0
         for match in CONTROL.finditer(rendered):
             ids += self.encode_text(unmask(rendered[end : match.start()]))
-            ids.append(self._control[match.group()])
+            ids.append(self.control[match.group()])
             end = match.end()
         ids += self.encode_text(unmask(rendered[end:]))
         return tuple(ids)
