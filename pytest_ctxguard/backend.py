@@ -54,6 +54,7 @@ class Completion:
         prompt_tokens: length of the prompt, in tokens.
         cached_tokens: how many of those were not computed again.
         completion_tokens: tokens generated, the end token not counted.
+        stopped_by: the stop text that ended the answer, if one did.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Completion:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    stopped_by: str | None = None
 
 
 class Backend(Protocol):

@@ -10,3 +10,8 @@ Progress = Callable[[str, int, int], None]
 
 def no_progress(label: str, done: int, total: int) -> None:
     """Tell nobody."""
+
+
+def note(progress: Progress, text: str) -> None:
+    """Tell something that is no step, once; it travels as a label with a total of 0."""
+    progress(text, 0, 0)

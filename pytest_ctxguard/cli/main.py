@@ -7,6 +7,8 @@ import sys
 import click
 
 from pytest_ctxguard.cli.fetch import fetch
+from pytest_ctxguard.cli.model import model
+from pytest_ctxguard.cli.serve import serve
 from pytest_ctxguard.cli.table import table
 from pytest_ctxguard.errors import CtxguardError
 
@@ -18,6 +20,8 @@ def cli() -> None:
 
 
 cli.add_command(fetch)
+cli.add_command(model)
+cli.add_command(serve)
 cli.add_command(table)
 
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from pytest_ctxguard.backend import Completion, Message, ToolChoice
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_ctxguard.backend import GREEDY, Completion, Message, Sampling, ToolChoice, Watch
 from pytest_ctxguard.engine.numerics import numerics
+from pytest_ctxguard.engine.reply import Reply
 from pytest_ctxguard.engine.runner import Generated
+from pytest_ctxguard.engine.sampling import Sampler
 from pytest_ctxguard.engine.toolcalls import (
     CLOSE,
     OPEN,
-    REQUIRED_OPENING,
+    Parsed,
     balanced_end,
-    parse,
     parse_required,
+    required_opening,
 )
 from pytest_ctxguard.errors import BackendError
+
+Choose = Callable[[NDArray[np.float32]], int]
 
 
 class Encoder(Protocol):
@@ -61,16 +68,33 @@ class Generator(Protocol):
         max_tokens: int,
         stop: Collection[int] = (),
         done: Callable[[Sequence[int]], bool] | None = None,
+        choose: Choose | None = None,
     ) -> Generated:
-        """Continue a prompt until a stop id, ``done``, or ``max_tokens``."""
+        """Continue a prompt until a stop id, ``done``, or ``max_tokens``.
+
+        ``choose`` picks the next token from the logits [vocab]; None takes the likeliest.
+        """
+        ...
+
+    def generate_many(
+        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int] = ()
+    ) -> list[Generated | BackendError]:
+        """Continue each prompt as ``generate`` would; an error takes its answer's place."""
         ...
 
 
 class EngineBackend:
-    """A local model behind the backend protocol."""
+    """A local model behind the backend protocol.
 
-    def __init__(self, runner: Generator, encoder: Encoder, *, model: str) -> None:
-        self._runner, self._encoder = runner, encoder
+    Attributes:
+        encoder: the model's tokenizer and chat template.
+        window: the context window, in tokens; None where it is not known.
+    """
+
+    def __init__(
+        self, runner: Generator, encoder: Encoder, *, model: str, window: int | None = None
+    ) -> None:
+        self._runner, self.encoder, self.window = runner, encoder, window
         self._tags = {encoder.control[tag]: tag for tag in (OPEN, CLOSE) if tag in encoder.control}
         self._identity = {"model": model, "numerics": numerics()}
 
@@ -86,18 +110,56 @@ class EngineBackend:
         tools: Sequence[Mapping[str, Any]] = (),
         tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
+        stop: Sequence[str] = (),
+        sampling: Sampling = GREEDY,
+        watch: Watch | None = None,
     ) -> Completion:
-        """Answer one request greedily; see ``backend.Backend.complete``."""
+        """Answer one request; see ``backend.Backend.complete``.
+
+        ``watch`` is told something at every step, often the empty text, so that it can end the
+        answer at any of them. A required call is held back whole and no ``stop`` text cuts it.
+        """
+        choose = None if sampling.temperature == 0 else Sampler(sampling).choose
         if tool_choice == "required":
-            return self._call(messages, tools=tools, max_tokens=max_tokens)
+            return self._call(
+                messages, tools=tools, max_tokens=max_tokens, choose=choose, watch=watch
+            )
         offered = () if tool_choice == "none" else tools
-        prompt = self._encoder.encode(messages, tools=offered)
-        result = self._runner.generate(prompt, max_tokens=max_tokens, stop=self._encoder.stop_ids)
-        text = self._text(result.tokens)
-        if not offered:
-            return _completion(result, text=text)
-        parsed = parse(text, tools={tool_name(tool) for tool in offered})
-        return _completion(result, text=parsed.text, calls=parsed.calls)
+        names = {tool_name(tool) for tool in offered} if offered else None
+        reply = Reply(self._text, stop=stop, watch=watch, tools=names)
+        result = self._runner.generate(
+            self.encoder.encode(messages, tools=offered),
+            max_tokens=max_tokens,
+            stop=self.encoder.stop_ids,
+            done=reply.done,
+            choose=choose,
+        )
+        parsed = reply.finish(result.tokens, cut=result.finish_reason == "length")
+        return _completion(result, parsed, stopped_by=reply.stopped_by)
+
+    def complete_many(
+        self,
+        requests: Sequence[Sequence[Message]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        max_tokens: int = 48,
+    ) -> tuple[Completion | BackendError, ...]:
+        """Answer many requests greedily; see ``backend.BatchBackend.complete_many``."""
+        names = {tool_name(tool) for tool in tools} if tools else None
+        results = self._runner.generate_many(
+            [self.encoder.encode(messages, tools=tools) for messages in requests],
+            max_tokens=max_tokens,
+            stop=self.encoder.stop_ids,
+        )
+        answers: list[Completion | BackendError] = []
+        for result in results:
+            if isinstance(result, BackendError):
+                answers.append(result)
+            else:
+                reply = Reply(self._text, tools=names)
+                cut = result.finish_reason == "length"
+                answers.append(_completion(result, reply.finish(result.tokens, cut=cut)))
+        return tuple(answers)
 
     def _call(
         self,
@@ -105,37 +167,47 @@ class EngineBackend:
         *,
         tools: Sequence[Mapping[str, Any]],
         max_tokens: int,
+        choose: Choose | None,
+        watch: Watch | None,
     ) -> Completion:
         """Answer with one tool call: the reply is opened, and ends with the first whole object."""
         if not tools:
             raise BackendError('tool_choice="required" needs tools; the request offers none')
-        prompt = self._encoder.encode(messages, tools=tools)
-        opening = [id_ for id_, tag in self._tags.items() if tag == OPEN]
-        prompt += [
-            *(opening or self._encoder.encode_text(OPEN)),
-            *self._encoder.encode_text(REQUIRED_OPENING),
+        opening = required_opening([tool_name(tool) for tool in tools])
+        tag = [id_ for id_, tag in self._tags.items() if tag == OPEN]
+        prompt = [
+            *self.encoder.encode(messages, tools=tools),
+            *(tag or self.encoder.encode_text(OPEN)),
+            *self.encoder.encode_text(opening),
         ]
 
-        def whole(tokens: Sequence[int]) -> bool:
-            return balanced_end(REQUIRED_OPENING + self._text(tokens), 1) is not None
+        wanted = True
+
+        def done(tokens: Sequence[int]) -> bool:
+            nonlocal wanted
+            wanted = watch is None or watch("")
+            return not wanted or balanced_end(opening + self._text(tokens), 1) is not None
 
         result = self._runner.generate(
-            prompt, max_tokens=max_tokens, stop=self._encoder.stop_ids, done=whole
+            prompt, max_tokens=max_tokens, stop=self.encoder.stop_ids, done=done, choose=choose
         )
         reply = self._text(result.tokens)
-        call = parse_required(reply)
-        if call is None:
-            return _completion(result, text=f"{OPEN}{REQUIRED_OPENING}{reply}")
-        return _completion(result, text="", calls=(call,))
+        call = parse_required(reply, opening=opening)
+        if call is not None:
+            return _completion(result, Parsed("", (call,)))
+        text = f"{OPEN}{opening}{reply}"
+        if watch is not None and wanted:
+            watch(text)
+        return _completion(result, Parsed(text, ()))
 
     def _text(self, tokens: Sequence[int]) -> str:
         """Decode, spelling out the tool-call tags, which are control tokens."""
         text, start = "", 0
         for index, token in enumerate(tokens):
             if token in self._tags:
-                text += self._encoder.decode(tokens[start:index]) + self._tags[token]
+                text += self.encoder.decode(tokens[start:index]) + self._tags[token]
                 start = index + 1
-        return text + self._encoder.decode(tokens[start:])
+        return text + self.encoder.decode(tokens[start:])
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -143,12 +215,13 @@ def tool_name(tool: Mapping[str, Any]) -> str:
     return str((tool.get("function") or {}).get("name", ""))
 
 
-def _completion(result: Generated, *, text: str, calls: tuple[Any, ...] = ()) -> Completion:
+def _completion(result: Generated, parsed: Parsed, *, stopped_by: str | None = None) -> Completion:
     return Completion(
-        text=text,
-        tool_calls=calls,
-        finish_reason="tool_calls" if calls else result.finish_reason,
+        text=parsed.text,
+        tool_calls=parsed.calls,
+        finish_reason="tool_calls" if parsed.calls else result.finish_reason,
         prompt_tokens=result.prompt_tokens,
         cached_tokens=result.cached_tokens,
         completion_tokens=len(result.tokens),
+        stopped_by=stopped_by,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ class Slot(Protocol):
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Rows there is room for without allocating."""
         ...
 
     def reserve(self, rows: int, *, keep: int) -> None:
@@ -49,17 +54,26 @@ class Decoder(Protocol):
         """The model's shape; ``window`` is its context window in tokens."""
         ...
 
-    def slot(self) -> Slot:
-        """Return a new, empty slot."""
+    def slot(self) -> Any:
+        """Return a new, empty ``Slot`` of this decoder's kind."""
         ...
 
-    def batch(self, source: Slot, *, rows: int, capacity: int, size: int) -> Sequence[Slot] | None:
+    @property
+    def batches(self) -> bool:
+        """Whether prompts can be decoded together; else ``batch`` and ``step`` are not called."""
+        ...
+
+    def batch(self, source: Any, *, rows: int, capacity: int, size: int) -> Sequence[Any]:
         """Return ``size`` slots of ``capacity`` rows that start as the first ``rows`` of a slot.
 
-        They can be stepped together with ``step``; None: this graph decodes one prompt at a time.
+        They serve until the next ``batch`` or ``release``.
         """
         ...
 
-    def step(self, slots: Sequence[Slot], tokens: Sequence[int], starts: Sequence[int]) -> Logits:
-        """Compute one token in each slot of a batch, shape [len(slots), vocab]."""
+    def step(self, slots: Sequence[Any], tokens: Sequence[int], starts: Sequence[int]) -> Logits:
+        """Compute one token in each of the leading slots of the batch, [len(slots), vocab]."""
+        ...
+
+    def release(self) -> None:
+        """Give the memory of the last batch back."""
         ...

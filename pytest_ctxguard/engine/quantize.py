@@ -1,8 +1,8 @@
-"""Weights in the 8-bit block form of ONNX Runtime's ``MatMulNBits``.
+"""Tensors as their file holds them, and tables of rows in 8-bit blocks.
 
-A row of K weights is cut into blocks; block b holds ``scale[b] * (q - zero[b])`` with q in 0..255.
+A row of K weights is cut into blocks; block b holds ``scale[b] * (q - 128)`` with q in 0..255.
 GGUF types that are symmetric in blocks of 16 or 32 (Q4_0, Q5_0, Q8_0, Q6_K) fit without loss:
-their own scale is kept. Anything else is quantised again, to the nearest of 256 levels.
+their own scale is kept.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-MIDDLE = 128  # the level that means zero when no zero points are given
-FLOAT_BLOCK = 32  # block length for weights that bring no scale of their own
+MIDDLE = 128  # the level that means zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +48,10 @@ class Packed:
     Attributes:
         levels: uint8, shape [N, K / block, block].
         scales: float32, shape [N, K / block].
-        zeros: uint8 zero points, shape [N, K / block]; None means 128 everywhere.
     """
 
     levels: NDArray[np.uint8]
     scales: Floats
-    zeros: NDArray[np.uint8] | None = None
 
     @property
     def block(self) -> int:
@@ -63,8 +60,7 @@ class Packed:
 
     def floats(self) -> Floats:
         """Dequantise, shape [N, K]."""
-        zeros: Any = np.float32(MIDDLE) if self.zeros is None else self.zeros[:, :, None]
-        values: Floats = (self.levels.astype(np.float32) - zeros) * self.scales[:, :, None]
+        values: Floats = (self.levels - np.float32(MIDDLE)) * self.scales[:, :, None]
         return values.reshape(len(values), -1)
 
 
@@ -92,24 +88,10 @@ LOSSLESS: dict[str, tuple[int, Callable[[NDArray[np.uint8]], Floats]]] = {
 
 
 def pack(weight: Weight) -> Packed:
-    """Pack a matrix [N, K], without loss where its type allows it; K must be whole blocks."""
+    """Pack a matrix [N, K] of a type in ``LOSSLESS``."""
     values = weight.floats()
-    if weight.kind not in LOSSLESS:
-        return _spread(values.reshape(len(values), -1, FLOAT_BLOCK))
     block, read_scales = LOSSLESS[weight.kind]
     scales = read_scales(weight.data)
     safe = np.where(scales == 0, np.float32(1), scales)[:, :, None]
     levels = np.rint(values.reshape(len(values), -1, block) / safe) + MIDDLE
     return Packed(levels=levels.astype(np.uint8), scales=scales)
-
-
-def _spread(blocks: Floats) -> Packed:
-    """Spread the 256 levels from each block's smallest value to its largest, zero included."""
-    low = np.minimum(blocks.min(axis=2), 0)
-    high = np.maximum(blocks.max(axis=2), 0)
-    scales = ((high - low) / 255).astype(np.float32)
-    safe = np.where(scales == 0, np.float32(1), scales)
-    zeros = np.rint(-low / safe)
-    levels = np.rint(blocks / safe[:, :, None]) + zeros[:, :, None]
-    levels = levels.clip(0, 255).astype(np.uint8)
-    return Packed(levels=levels, scales=scales, zeros=zeros.astype(np.uint8))

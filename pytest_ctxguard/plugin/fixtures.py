@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pytest_ctxguard.plugin.replaying import ReplayFixture
+    from pytest_ctxguard.plugin.serving import ServerFixture
 
 
 @pytest.fixture
@@ -16,6 +18,15 @@ def ctx_replay(request: pytest.FixtureRequest) -> ReplayFixture:
     from pytest_ctxguard.plugin.replaying import replay_fixture
 
     return replay_fixture(request.node)
+
+
+@pytest.fixture
+def ctx_server(request: pytest.FixtureRequest) -> Iterator[ServerFixture]:
+    """Start a chat endpoint on loopback: ``ctx_server(answers=[…], limit=…)``."""
+    from pytest_ctxguard.plugin.serving import server_fixture
+
+    with server_fixture(request.node) as server:
+        yield server
 
 
 @pytest.fixture

@@ -40,6 +40,8 @@ class Guarding:
         """Say what this run is judged with."""
         settings = self.settings
         model = f"model {settings.model or 'qwen2.5-coder-0.5b-instruct'} ({settings.model_reason})"
+        if settings.endpoint:
+            model = f"endpoint {settings.endpoint} ({settings.endpoint_reason})"
         tier = "structure tier, no model" if settings.tier == "structure" else model
         return f"ctxguard: counter qwen2.5; {tier}" + ("; updating" if settings.update else "")
 
@@ -98,6 +100,13 @@ class Guarding:
 
     def _judge(self, record: TestRecord) -> None:
         wanted = [judged for judged in record.replays if judged.wanted]
+        if not all(requests() for requests in record.servers):
+            raise ContextGateFailure(
+                "nothing to check: a server of this test got no request. Point the agent at its "
+                ".openai_base_url or .anthropic_base_url."
+            )
+        if not wanted and record.servers and not record.promises:
+            return
         if not wanted:
             raise ContextGateFailure(
                 "nothing to check: this test promises something about a context, and no replay "

@@ -20,7 +20,7 @@ MARKERS: Mapping[str, str] = {
     "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
 }
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
-FIXTURE_NAMES = ("ctx_replay", "ctx_transcript")
+FIXTURE_NAMES = ("ctx_replay", "ctx_server", "ctx_transcript")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -51,6 +51,13 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="Model name, GGUF file or converted folder (overrides ini ctxguard_model).",
     )
+    group.addoption(
+        "--ctxguard-endpoint",
+        metavar="URL",
+        help="Ask this chat-completions endpoint instead of a model in process (overrides ini "
+        "ctxguard_endpoint); its key is the environment's CTXGUARD_ENDPOINT_KEY.",
+    )
+    parser.addini("ctxguard_endpoint", "Chat-completions endpoint that answers.", default="")
     parser.addini("ctxguard_model", "Model name, GGUF file or converted folder.", default="")
     parser.addini(
         "ctxguard_fetch",
@@ -71,6 +78,8 @@ class Settings:
     tolerate_inconclusive: bool
     model: str
     model_reason: str
+    endpoint: str
+    endpoint_reason: str
     fetch: bool
     transcripts: tuple[Path, ...]
     in_ci: bool
@@ -81,25 +90,47 @@ def read_settings(config: pytest.Config) -> Settings:
     """Decide every setting of this run.
 
     Raises:
-        pytest.UsageError: an ini value is not one of those allowed.
+        pytest.UsageError: a value is not one of those allowed.
     """
     fetch = config.getini("ctxguard_fetch")
     if fetch not in ("auto", "never"):
         raise pytest.UsageError(f"ctxguard_fetch is {fetch!r}; it may be auto or never")
-    option, ini = config.getoption("ctxguard_model"), config.getini("ctxguard_model")
-    reason = "--ctxguard-model" if option else "ini ctxguard_model" if ini else "default"
+    model, model_reason = _choose(config, "model")
+    endpoint, endpoint_reason = _choose(config, "endpoint")
     worker = is_worker(config)
     return Settings(
         update=config.getoption("ctxguard_update"),
         tier=config.getoption("ctxguard_tier"),
         tolerate_inconclusive=config.getoption("ctxguard_inconclusive") == "warn",
-        model=option or ini or "",
-        model_reason=reason,
+        model=model,
+        model_reason=model_reason,
+        endpoint=_checked(endpoint),
+        endpoint_reason=endpoint_reason,
         fetch=fetch == "auto" and not worker,
         transcripts=tuple(config.getini("ctxguard_transcripts")),
         in_ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
         workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
     )
+
+
+def _choose(config: pytest.Config, name: str) -> tuple[str, str]:
+    """Return a setting's value and where it comes from, the command line before ini."""
+    option, ini = config.getoption(f"ctxguard_{name}"), config.getini(f"ctxguard_{name}")
+    reason = f"--ctxguard-{name}" if option else f"ini ctxguard_{name}" if ini else "default"
+    return option or ini or "", reason
+
+
+def _checked(endpoint: str) -> str:
+    """Return an endpoint's base URL, or nothing where none is set."""
+    if not endpoint:
+        return ""
+    from pytest_ctxguard.endpoint import base_url
+    from pytest_ctxguard.errors import UsageError
+
+    try:
+        return base_url(endpoint)
+    except UsageError as error:
+        raise pytest.UsageError(f"ctxguard endpoint: {error}") from None
 
 
 def is_worker(config: pytest.Config) -> bool:

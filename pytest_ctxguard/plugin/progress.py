@@ -19,7 +19,7 @@ class ProgressLine:
         self._label = ""
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` (bytes or steps) of some work is done."""
+        """Show that ``done`` of ``total`` (bytes or steps) is done; a total of 0 is a note."""
         if self._reporter is None or is_worker(self._config):
             return
         with self._uncaptured():
@@ -43,6 +43,12 @@ class ProgressLine:
         return nullcontext() if capture is None else capture.global_and_fixture_disabled()
 
     def _write(self, label: str, done: int, total: int) -> None:
+        if not total:
+            if self._reporter.isatty:
+                self._reporter.rewrite("", erase=True)
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"ctxguard: {label}")
+            return
         amount = f"{done / 1e6:.0f}/{total / 1e6:.0f} MB" if total > 10**6 else f"{done}/{total}"
         if self._reporter.isatty:
             self._reporter.rewrite(f"ctxguard: {label} {amount}", erase=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,7 @@ class TestRecord:
         promises: those to judge in this tier.
         unchecked: names of those left out.
         replays: in the order they were made.
+        servers: one for each server started: how many chat requests it has had.
         note: why nothing was judged, if so.
     """
 
@@ -62,6 +63,7 @@ class TestRecord:
     promises: tuple[Promise, ...]
     unchecked: tuple[str, ...] = ()
     replays: list[Judged] = field(default_factory=list)
+    servers: list[Callable[[], int]] = field(default_factory=list)
     note: str = ""
 
     def payload(self, nodeid: str, *, key: str, baseline: str) -> str:

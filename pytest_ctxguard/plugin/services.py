@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.baseline import Baseline, baseline_path, read
-from pytest_ctxguard.errors import ModelError, ModelMissing
+from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing
 from pytest_ctxguard.plugin.options import Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
 from pytest_ctxguard.recall.answers import Answers, Interviewer
@@ -61,6 +62,8 @@ class Services:
         return self._backend
 
     def _open_backend(self) -> Backend:
+        if self.settings.endpoint:
+            return self._open_endpoint()
         given = self.config.hook.pytest_ctxguard_backend(config=self.config)
         if given is not None:
             return given  # type: ignore[no-any-return]  # hooks are untyped
@@ -80,6 +83,21 @@ class Services:
             raise
         finally:
             self.progress.clear()
+
+    def _open_endpoint(self) -> Backend:
+        """Return the endpoint as a backend, once it has said what it serves."""
+        from pytest_ctxguard.endpoint import EndpointBackend
+
+        key = os.environ.get("CTXGUARD_ENDPOINT_KEY")  # only there: options end up in logs
+        backend = EndpointBackend(
+            self.settings.endpoint, model=self.settings.model or None, key=key
+        )
+        self.config.add_cleanup(backend.close)
+        try:
+            backend.identity  # noqa: B018 - asked for now, so that it fails once and early
+        except BackendError as error:
+            raise ModelError(f"{self.settings.endpoint_reason}: {error}") from None
+        return backend
 
     def answers(self, replay: Replay, fact: str) -> Answers:
         """Ask every wording of a fact under a replay's policy."""

@@ -13,44 +13,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pytest_ctxguard.errors import PolicyError
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
-from pytest_ctxguard.tokens.vocabulary import SPECIAL_TOKENS, load_tokenizer
-from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
+from pytest_ctxguard.tokens.masking import NOTES, Masker, SpecialTokens
+from pytest_ctxguard.tokens.seen import Seen, parse_or_keep, see
+from pytest_ctxguard.tokens.vocabulary import load_tokenizer
+from pytest_ctxguard.transcript.messages import Message
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 REMEMBERED_UNITS = 1 << 16
 END_TOKENS = ("<|endoftext|>", "<|im_end|>")  # what Qwen2.5 ends an answer with
-ROLES = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
-
-CONTROL = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
-# Content that spells a control token is masked while the template runs, so that what the
-# template placed can be told from what the content says. U+FDD0 is a noncharacter; where
-# content has it all the same, it is masked too.
-MASK, UNMASK = "\ufdd0", "\ufdd1"
-LITERALS = (*SPECIAL_TOKENS, MASK)
-LITERAL = re.compile("|".join(map(re.escape, LITERALS)))
-MASKED = re.compile(f"{MASK}(\\d+){UNMASK}")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class Seen(NamedTuple):
-    """What the template reads of a message: role, text, and (name, arguments) of each call."""
-
-    role: str
-    text: str
-    calls: tuple[tuple[str, str], ...] = ()
-
 
 EMPTY_SYSTEM = Seen("system", "")
 EMPTY_USER = Seen("user", "")
@@ -59,16 +35,20 @@ EMPTY_USER = Seen("user", "")
 class RequestEncoder:
     """Encodes requests for Qwen2.5 models.
 
-    Special-token literals inside content are data: they are spelled out and never act.
+    Special-token literals inside content are data: they are spelled out and never act. With
+    ``special_tokens="parse"`` they become the control tokens they spell, as in servers that
+    encode the rendered prompt whole.
     """
 
-    name = "qwen2.5 (tokenizers runtime, Qwen2.5 chat template)"
-
-    def __init__(self, tokenizer: Tokenizer | None = None) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer | None = None, *, special_tokens: SpecialTokens = "data"
+    ) -> None:
+        self.name = f"qwen2.5 (tokenizers runtime, Qwen2.5 chat template{NOTES[special_tokens]})"
         self.tokenizer = tokenizer or load_tokenizer()
         self._template = compile_template(qwen_template())
         vocabulary = self.tokenizer.get_added_tokens_decoder()
         self.control = {token.content: id_ for id_, token in vocabulary.items()}
+        self._masker = Masker(self.control, special_tokens)
         self.stop_ids = tuple(self.control[token] for token in END_TOKENS)
         remember = lru_cache(maxsize=REMEMBERED_UNITS)
         self._unit_ids = remember(self._encode_unit)
@@ -120,7 +100,7 @@ class RequestEncoder:
         text = self._render(
             seen, tools=json.dumps(list(tools)), generation_prompt=generation_prompt
         )
-        return unmask(text)
+        return self._masker.unmask(text)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of token ids; control tokens are left out."""
@@ -168,84 +148,24 @@ class RequestEncoder:
         self, seen: Sequence[Seen], *, tools: str = "[]", generation_prompt: bool = False
     ) -> str:
         return self._template(
-            messages=[as_template_message(message) for message in seen],
-            tools=masked(json.loads(tools)),
+            messages=[self._template_message(message) for message in seen],
+            tools=self._masker.masked(json.loads(tools)),
             add_generation_prompt=generation_prompt,
         )
 
+    def _template_message(self, seen: Seen) -> dict[str, Any]:
+        """Return the dict a chat template expects, content masked."""
+        mask, masked = self._masker.mask, self._masker.masked
+        calls = [
+            {"function": {"name": mask(name), "arguments": masked(parse_or_keep(arguments))}}
+            for name, arguments in seen.calls
+        ]
+        return {"role": seen.role, "content": mask(seen.text), "tool_calls": calls}
+
     def _encode(self, rendered: str) -> tuple[int, ...]:
         ids: list[int] = []
-        end = 0
-        for match in CONTROL.finditer(rendered):
-            ids += self.encode_text(unmask(rendered[end : match.start()]))
-            ids.append(self.control[match.group()])
-            end = match.end()
-        ids += self.encode_text(unmask(rendered[end:]))
+        for text, control in self._masker.pieces(rendered):
+            ids += self.encode_text(text)
+            if control:
+                ids.append(self.control[control])
         return tuple(ids)
-
-
-def see(message: Message, index: int) -> Seen:
-    """Return what the template reads of a message."""
-    role = message.get("role")
-    if not isinstance(role, str) or role not in ROLES:
-        raise PolicyError(
-            f"message {index} has role {role!r}; a request is made of {', '.join(ROLES)} messages"
-        )
-    try:
-        if isinstance(message.get("content"), Mapping):
-            raise TypeError("its content is an object")
-        functions = [call.get("function") or {} for call in tool_calls(message)]
-        calls = [(str(f.get("name", "")), argument_text(f.get("arguments"))) for f in functions]
-        return Seen(ROLES[role], content_text(message), tuple(calls))
-    except (TypeError, AttributeError) as error:
-        raise PolicyError(
-            f"message {index} ({role}) is not an OpenAI message ({error}). `content` is text, a "
-            "list of parts or null; `tool_calls` is a list of objects with a `function`."
-        ) from error
-
-
-def argument_text(arguments: Any) -> str:
-    """Return tool-call arguments as JSON text; OpenAI carries them so, some clients as objects."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def as_template_message(seen: Seen) -> dict[str, Any]:
-    """Return the dict a chat template expects, content masked.
-
-    Templates serialise arguments themselves, so the JSON text is parsed first (key order
-    kept), as servers do; text that is not JSON stays a string.
-    """
-    calls = [
-        {"function": {"name": mask(name), "arguments": masked(parse_or_keep(arguments))}}
-        for name, arguments in seen.calls
-    ]
-    return {"role": seen.role, "content": mask(seen.text), "tool_calls": calls}
-
-
-def parse_or_keep(text: str) -> Any:
-    """Parse JSON, or return the text unchanged when it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def mask(text: str) -> str:
-    """Replace what spells a control token by a marker no content has."""
-    return LITERAL.sub(lambda match: f"{MASK}{LITERALS.index(match.group())}{UNMASK}", text)
-
-
-def masked(value: Any) -> Any:
-    """Mask every text of a JSON value; after parsing, since JSON can escape what spells a token."""
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, list):
-        return [masked(item) for item in value]
-    if isinstance(value, dict):
-        return {mask(key): masked(item) for key, item in value.items()}
-    return value
-
-
-def unmask(text: str) -> str:
-    """Undo :func:`mask`."""
-    return MASKED.sub(lambda match: LITERALS[int(match.group(1))], text)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ctxguard.backend import ToolCall
+from pytest_ctxguard.backend import BatchBackend, Sampling, ToolCall
 from pytest_ctxguard.engine.chat import EngineBackend
 from pytest_ctxguard.engine.runner import Generated, Runner
 from pytest_ctxguard.errors import BackendError, PromptTooLong
@@ -30,8 +30,9 @@ class Scripted:
     def __init__(self, ids):
         self.ids, self.prompts = ids, []
 
-    def generate(self, prompt, *, max_tokens, stop=(), done=None):
+    def generate(self, prompt, *, max_tokens, stop=(), done=None, choose=None):
         self.prompts.append(list(prompt))
+        self.choose = choose
         tokens = []
         for token in self.ids[:max_tokens]:
             tokens.append(token)
@@ -39,6 +40,14 @@ class Scripted:
                 return Generated(tuple(tokens), "stop", len(prompt), 3)
         finish = "stop" if len(self.ids) <= max_tokens else "length"
         return Generated(tuple(tokens), finish, len(prompt), 3)
+
+    def generate_many(self, prompts, *, max_tokens, stop=()):
+        return [
+            PromptTooLong(len(prompt), 60)
+            if len(prompt) > 60
+            else self.generate(prompt, max_tokens=max_tokens, stop=stop)
+            for prompt in prompts
+        ]
 
 
 def scripted(encoder, text):
@@ -77,25 +86,138 @@ def test_none_leaves_the_tools_out_of_the_prompt(encoder):
     assert backend._runner.prompts == [encoder.encode(ASK)]
 
 
+OTHER = {"type": "function", "function": {"name": "other", "parameters": {}}}
+
+
 def test_required_opens_the_reply_and_stops_at_the_first_object(encoder):
     backend = scripted(encoder, CALL.removeprefix('{"name": "') + "\n" + CALL)
-    done = backend.complete(ASK, tools=TOOLS, tool_choice="required")
+    done = backend.complete(ASK, tools=[*TOOLS, OTHER], tool_choice="required")
     assert (done.text, done.tool_calls, done.finish_reason) == ("", (PARSED,), "tool_calls")
     assert done.completion_tokens < len(backend._runner.ids)
     opening = [151657, *encoder.encode_text('\n{"name": "')]
+    assert backend._runner.prompts == [[*encoder.encode(ASK, tools=[*TOOLS, OTHER]), *opening]]
+
+
+def test_a_required_call_of_an_only_tool_is_opened_with_its_name(encoder):
+    backend = scripted(encoder, ' {"service": "payments-api"}}' + "\n" + CALL)
+    done = backend.complete(ASK, tools=TOOLS, tool_choice="required")
+    assert done.tool_calls == (PARSED,)
+    opening = [151657, *encoder.encode_text('\n{"name": "get_metrics", "arguments":')]
     assert backend._runner.prompts == [[*encoder.encode(ASK, tools=TOOLS), *opening]]
 
 
 def test_a_required_call_cut_short_is_text(encoder):
-    backend = scripted(encoder, CALL.removeprefix('{"name": "'))
-    done = backend.complete(ASK, tools=TOOLS, tool_choice="required", max_tokens=4)
+    backend = scripted(encoder, ' {"service": "payments-api"}}')
+    told = []
+    done = backend.complete(
+        ASK, tools=TOOLS, tool_choice="required", max_tokens=4, watch=lambda t: not told.append(t)
+    )
     assert (done.tool_calls, done.finish_reason) == ((), "length")
-    assert done.text.startswith('<tool_call>\n{"name": "get_metrics"')
+    assert done.text.startswith('<tool_call>\n{"name": "get_metrics", "arguments": {"service')
+    assert "".join(told) == done.text
+
+
+def test_a_watcher_ends_a_required_call_at_the_next_step(encoder):
+    told = []
+    done = scripted(encoder, ' {"service": "payments-api"}}').complete(
+        ASK, tools=TOOLS, tool_choice="required", watch=lambda text: bool(told.append(text))
+    )
+    assert done.completion_tokens == 1
+    assert told == [""]
 
 
 def test_required_without_tools_is_an_error(encoder):
     with pytest.raises(BackendError, match="needs tools"):
         scripted(encoder, CALL).complete(ASK, tool_choice="required")
+
+
+def watched(backend, *, end_at=None, **options):
+    """Return what a watcher was told, and the answer; it ends it at piece ``end_at``."""
+    told = []
+
+    def watch(piece):
+        told.append(piece)
+        return len(told) != end_at
+
+    return told, backend.complete(ASK, watch=watch, **options)
+
+
+def test_a_watcher_is_told_the_text_step_by_step(encoder):
+    told, done = watched(scripted(encoder, "It is slow. Very slow."))
+    assert len(told) == done.completion_tokens > 4
+    assert "".join(told) == done.text == "It is slow. Very slow."
+
+
+def test_no_half_character_is_told(encoder):
+    text = "🦑 жар 𓂀 漢字 🧑‍🚀!"
+    ids = encoder.encode_text(text)
+    assert any("\ufffd" in encoder.decode([token]) for token in ids)  # characters are cut by tokens
+    told, done = watched(scripted(encoder, text), max_tokens=99)
+    assert "".join(told) == done.text == text
+    assert not any("\ufffd" in piece for piece in told)
+
+
+def test_an_answer_cut_within_a_character_ends_before_it(encoder):
+    ids = encoder.encode_text("ok 𓂀")
+    told, done = watched(scripted(encoder, "ok 𓂀"), max_tokens=len(ids) - 1)
+    assert "".join(told) == done.text == "ok "
+
+
+def test_a_watcher_ends_the_answer_at_that_step(encoder):
+    told, done = watched(scripted(encoder, "one two three four five"), end_at=2)
+    assert (done.completion_tokens, done.text, done.finish_reason) == (2, "one two", "stop")
+    assert told == ["one", " two"]
+
+
+@pytest.mark.parametrize("end_at", [1, 5, 9])
+def test_it_can_end_an_answer_it_is_told_nothing_of(encoder, end_at):
+    told, done = watched(scripted(encoder, CALL), tools=TOOLS, end_at=end_at)
+    assert done.completion_tokens == end_at
+    assert "".join(told) == ""
+
+
+def test_a_stop_text_ends_the_answer_and_is_never_told(encoder):
+    backend = scripted(encoder, "alpha\n\nObservation: beta")
+    told, done = watched(backend, stop=["\nObservation:", "gamma"], max_tokens=99)
+    assert (done.text, done.finish_reason) == ("alpha\n", "stop")
+    assert done.stopped_by == "\nObservation:"
+    assert done.completion_tokens < len(backend._runner.ids)
+    assert "".join(told) == "alpha\n"
+
+
+def test_what_only_began_like_a_stop_text_is_told(encoder):
+    told, done = watched(scripted(encoder, "a ST b STO"), stop=["STOP"])
+    assert "".join(told) == done.text == "a ST b STO"
+    assert done.stopped_by is None
+
+
+def test_a_call_is_never_told(encoder):
+    answer = f"I will look.\n```json\n{CALL}\n```\nThen I answer."
+    told, done = watched(scripted(encoder, answer), tools=TOOLS, max_tokens=99)
+    assert done.tool_calls == (PARSED,)
+    assert "".join(told) == done.text
+    assert told.index("I") < told.index(" look")
+    assert "`" not in done.text
+    assert "get_metrics" not in done.text
+
+
+def test_temperature_zero_leaves_the_choice_to_the_runner(encoder):
+    backend = scripted(encoder, "x")
+    backend.complete(ASK, sampling=Sampling(temperature=0, seed=5))
+    assert backend._runner.choose is None
+    backend.complete(ASK, sampling=Sampling(temperature=1))
+    assert backend._runner.choose is not None
+
+
+def test_many_answers_keep_their_places(encoder):
+    backend = scripted(encoder, CALL)
+    assert isinstance(backend, BatchBackend)
+    long = [{"role": "user", "content": "word " * 60}]
+    plain = backend.complete_many([ASK, long, ASK])
+    assert plain[0] == plain[2] == backend.complete(ASK)
+    assert isinstance(plain[1], PromptTooLong)
+    [long_prompt] = backend.complete_many([ASK], tools=TOOLS)
+    assert isinstance(long_prompt, PromptTooLong)  # the tools are in the prompt
 
 
 def test_the_tiny_model_answers_and_says_what_it_is(encoder, tiny_files):

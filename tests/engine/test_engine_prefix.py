@@ -5,7 +5,7 @@ from itertools import takewhile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ctxguard.engine.prefix import Plan, Prefixes, chunks, shared_length
+from pytest_ctxguard.engine.prefix import Plan, Prefixes, chunks, shared_by_all, shared_length
 
 TOKENS = st.lists(st.integers(0, 2), max_size=40)
 
@@ -63,18 +63,26 @@ def test_a_short_shared_prefix_is_copied_away_from_a_long_prompt():
     prefixes = Prefixes()
     long = ask(prefixes, list(range(1000)))
     short = ask(prefixes, [*range(50), 7, 7, 7])
-    assert short == Plan(slot=1 - long.slot, source=long.slot, reuse=50)
+    assert short == Plan(slot=long.slot + 1, source=long.slot, reuse=50)
     assert ask(prefixes, list(range(1000))).reuse == 998
 
 
-def test_a_third_prompt_replaces_the_one_unused_for_longest():
+def test_the_slot_unused_for_longest_is_evicted_first():
     prefixes = Prefixes()
-    first, second, third = ([n] * 10 for n in range(3))
-    ask(prefixes, first)
-    ask(prefixes, second)
-    ask(prefixes, first)
-    ask(prefixes, third)
-    assert {prefixes.held(slot)[0] for slot in range(2)} == {0, 2}
+    first, second, third = (ask(prefixes, [n] * 10).slot for n in range(3))
+    ask(prefixes, [0] * 10)
+    assert prefixes.evict(keep=[second]) == third
+    assert prefixes.evict(keep=[]) == second
+    assert prefixes.evict(keep=[first, None]) is None
+    assert ask(prefixes, [0] * 10).reuse == 8
+
+
+def test_a_copy_is_not_believed_in_before_it_is_made():
+    prefixes = Prefixes()
+    long = ask(prefixes, list(range(1000)))
+    plan = prefixes.begin([*range(50), 7, 7, 7])  # no commit: there was no memory for the copy
+    assert plan.source == long.slot
+    assert prefixes.held(plan.slot) == ()
 
 
 def test_rows_are_forgotten_before_they_are_overwritten():
@@ -86,11 +94,23 @@ def test_rows_are_forgotten_before_they_are_overwritten():
 
 
 @given(st.lists(TOKENS.filter(len), max_size=8))
-def test_what_is_reused_is_what_the_source_holds(prompts):
+def test_what_is_reused_is_the_most_that_any_slot_holds(prompts):
     prefixes = Prefixes()
+    live = {}
     for prompt in prompts:
-        held = [prefixes.held(slot) for slot in range(2)]
         plan = prefixes.begin(prompt)
-        assert held[plan.source][: plan.reuse] == tuple(prompt[: plan.reuse])
-        assert plan.reuse <= max(0, len(prompt) - 2)
+        best = max((shared_length(held, prompt) for held in live.values()), default=0)
+        assert plan.reuse == max(0, min(best, len(prompt) - 2))
+        if plan.source is not None:
+            assert list(live[plan.source][: plan.reuse]) == prompt[: plan.reuse]
         prefixes.commit(plan.slot, prompt)
+        live[plan.slot] = prompt
+
+
+@given(st.lists(TOKENS.filter(lambda tokens: len(tokens) > 1), min_size=1, max_size=5))
+def test_what_all_prompts_share_leaves_each_something_to_compute(prompts):
+    shared = shared_by_all(prompts)
+    assert all(prompt[:shared] == prompts[0][:shared] for prompt in prompts)
+    assert all(len(prompt) - shared >= 2 for prompt in prompts)
+    longer = {tuple(prompt[: shared + 1]) for prompt in prompts}
+    assert len(longer) > 1 or min(map(len, prompts)) - shared == 2

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.open import usable_processors
+from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import Runner
 from pytest_ctxguard.tokens.request import RequestEncoder
 
@@ -29,7 +31,7 @@ EQUAL_AT_LEAST = 24
 @pytest.fixture(scope="module")
 def answers(default_model):
     """Answer every prompt, most with part of it in the cache from those before."""
-    runner = Runner.load(default_model)
+    runner = Runner(load_own(default_model, threads=usable_processors()))
     return {
         name: runner.generate(entry["ids"], max_tokens=ANSWER_TOKENS, stop=STOP).tokens
         for name, entry in PROMPTS.items()

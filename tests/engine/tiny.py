@@ -60,6 +60,12 @@ def tiny_weights(
     return weights
 
 
+def sample_ids(config: ModelConfig = TINY) -> list[list[int]]:
+    """Draw the tokens that show which channels are large."""
+    draw = np.random.default_rng(1)
+    return [draw.integers(0, config.vocab, length).tolist() for length in (40, 23)]
+
+
 def _q8(weight: Weight) -> Weight:
     return Weight(quantize(weight.data, GGMLQuantizationType.Q8_0), "Q8_0")
 
@@ -69,6 +75,7 @@ def export_tiny(
 ) -> Path:
     """Export a tiny model into ``folder`` for ``store.resolve(str(folder))``; return it."""
     folder.mkdir(parents=True, exist_ok=True)
-    export(config, tiny_weights(config, seed=seed, tied=tied), folder=folder)
-    write_manifest(folder, config, name=f"tiny-{seed}", licence="MIT", gguf_sha256=f"{seed:064x}")
+    weights = tiny_weights(config, seed=seed, tied=tied)
+    export(config, weights, folder=folder, sequences=sample_ids(config))
+    write_manifest(folder, config, name=f"tiny-{seed}", licence="MIT", source_sha256=f"{seed:064x}")
     return folder

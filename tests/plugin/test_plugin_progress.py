@@ -117,3 +117,16 @@ def test_progress_is_shown_whatever_is_captured(
     assert result.outcomes == {"passed": 1}
     assert result.text.count("ctxguard: fetching\n") == 1
     assert result.text.count("ctxguard: converting\n") == 1
+
+
+@pytest.mark.parametrize("isatty", [True, False])
+def test_a_note_has_a_line_of_its_own_everywhere(isatty: bool) -> None:
+    terminal = Terminal(isatty=isatty)
+    progress = line(terminal)
+
+    progress.update("fetching", 2_000_000, 5_000_000)
+    progress.update("waiting for another process", 0, 0)
+    progress.update("converting", 0, 25)
+
+    assert "ctxguard: waiting for another process" in terminal.shown
+    assert terminal.shown[-1].startswith("ctxguard: converting")

@@ -1,13 +1,15 @@
 """Histories that try the seams between a template's pieces."""
 
+import re
 import unicodedata
 
 from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
-from pytest_ctxguard.tokens.request import CONTROL
+from pytest_ctxguard.tokens.vocabulary import SPECIAL_TOKENS
 from tests.factories import tool
 
+CONTROL = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
 SUBSTITUTE = "¤"
 
 TREATMENTS = {

@@ -61,7 +61,7 @@ def logits(
 
 
 @torch.inference_mode()
-def answer(
+def greedy(
     model: Any, ids: Sequence[int], *, limit: int, end_ids: Collection[int]
 ) -> dict[str, list[Any]]:
     """Return the greedy answer without its end, and of each step second choice and margin."""
