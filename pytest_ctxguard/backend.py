@@ -112,3 +112,22 @@ class BatchBackend(Backend, Protocol):
     ) -> tuple[Completion | BackendError, ...]:
         """Answer each list of messages as ``complete`` would; an error takes its answer's place."""
         ...
+
+
+def complete_many(
+    backend: Backend,
+    requests: Sequence[Sequence[Message]],
+    *,
+    tools: Sequence[Mapping[str, Any]] = (),
+    max_tokens: int = 48,
+) -> tuple[Completion | BackendError, ...]:
+    """Answer several requests, together where the backend can."""
+    if isinstance(backend, BatchBackend):
+        return backend.complete_many(requests, tools=tools, max_tokens=max_tokens)
+    answers: list[Completion | BackendError] = []
+    for messages in requests:
+        try:
+            answers.append(backend.complete(messages, tools=tools, max_tokens=max_tokens))
+        except BackendError as error:
+            answers.append(error)
+    return tuple(answers)

@@ -85,7 +85,8 @@ class Calibration:
         scores[:, np.triu(np.ones((length, length), bool), k=1)] = -np.inf
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         mixed = weights @ v / weights.sum(axis=-1, keepdims=True)
-        return mixed.transpose(1, 0, 2).reshape(length, -1)
+        joined: Floats = mixed.transpose(1, 0, 2).reshape(length, -1)
+        return joined
 
     def _rotate(self, x: Floats) -> Floats:
         half = self._config.head_dim // 2

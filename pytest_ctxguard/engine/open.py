@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from pytest_ctxguard.backend import Backend
+from pytest_ctxguard.engine.files import ModelFiles
 from pytest_ctxguard.engine.store import resolve
 from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.tokens.request import RequestEncoder
+
+if TYPE_CHECKING:
+    from pytest_ctxguard.engine.chat import Encoder
+    from pytest_ctxguard.engine.decoder import Decoder
 
 
 def open_backend(
@@ -33,21 +39,25 @@ def open_backend(
     """
     files = resolve(model, fetch=fetch, progress=progress)
     from pytest_ctxguard.engine.chat import EngineBackend
-    from pytest_ctxguard.engine.optimum import open_optimum
-    from pytest_ctxguard.engine.own import load_own
     from pytest_ctxguard.engine.runner import Runner
     from pytest_ctxguard.tokens.model_encoder import ModelEncoder
 
     threads = max(1, usable_processors() // workers)
     own = files.tokenizer()
-    speaks = encoder
+    speaks: Encoder = encoder
     if own is not None:
         speaks = ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
+    return EngineBackend(Runner(load(files, threads=threads)), speaks, model=files.identity)
+
+
+def load(files: ModelFiles, *, threads: int) -> Decoder:
+    """Load a model of either format."""
+    from pytest_ctxguard.engine.optimum import open_optimum
+    from pytest_ctxguard.engine.own import load_own
+
     if files.format == "optimum":
-        decoder = open_optimum(files.folder, files.graph, threads=threads)
-    else:
-        decoder = load_own(files, threads=threads)
-    return EngineBackend(Runner(decoder), speaks, model=files.identity)
+        return open_optimum(files.folder, files.graph, threads=threads)
+    return load_own(files, threads=threads)
 
 
 def usable_processors() -> int:

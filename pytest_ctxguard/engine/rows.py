@@ -58,9 +58,9 @@ class Rows:
         values: Floats = self.levels.T.astype(np.float32) * self.scales[:, None]
         if split is None:
             return values
-        merged = values[:, : len(split.copies)].copy()
-        np.add.at(merged, (slice(None), split.extra), values[:, len(split.copies) :])
-        return merged * split.share
+        merged = values[:, : len(split.copies)].T.copy()
+        np.add.at(merged, split.extra, values[:, len(split.copies) :].T)
+        return merged.T * split.share
 
 
 def split_channels(largest: Floats, *, extra: int) -> Split:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ctxguard.backend import Backend, Completion
+from pytest_ctxguard.backend import Backend, Completion, complete_many
 from pytest_ctxguard.errors import BackendError
 from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.recall.outcomes import OUTCOMES, Outcome, judge, judged_text
@@ -97,7 +97,7 @@ class Interviewer:
     def __init__(self, backend: Backend, *, progress: Progress = no_progress) -> None:
         self.backend = backend
         self._progress = progress
-        self._known: dict[str, tuple[Completion | None, str]] = {}
+        self._known: dict[str, Completion | BackendError] = {}
 
     def answers(self, replay: Replay, fact: str) -> Answers:
         """Ask every wording of a fact under a replay's policy.
@@ -108,46 +108,58 @@ class Interviewer:
         transcript = replay.transcript
         planted = transcript.fact(fact)
         label = f"asking for {planted.name} under {replay.label or replay.policy}"
-        asked: list[tuple[Outcome, str]] = []
-        for request in replay.probes[planted.name]:
-            self._progress(label, len(asked), len(planted.wordings))
-            asked.append(self._ask(transcript, planted, request.messages))
+        self._progress(label, 0, len(planted.wordings))
+        probes = [request.messages for request in replay.probes[planted.name]]
+        asked = self._ask(transcript, planted, probes)
         # The controls come after, so that the wordings find their common prefix still computed.
-        trials = []
-        for number, (wording, (outcome, text)) in enumerate(
-            zip(planted.wordings, asked, strict=True), 1
-        ):
-            control = self.control(transcript, planted, wording)
-            trials.append(Trial(f"{planted.name}/{number}", wording, outcome, text, control))
+        self._progress(label, len(asked), len(planted.wordings))
+        controls = self.controls(transcript, planted)
+        trials = [
+            Trial(f"{planted.name}/{number}", wording, outcome, text, control)
+            for number, (wording, (outcome, text), control) in enumerate(
+                zip(planted.wordings, asked, controls, strict=True), 1
+            )
+        ]
         return Answers(planted.name, tuple(trials))
 
-    def control(self, transcript: Transcript, fact: Fact, wording: str) -> Control:
-        """Ask a wording with the fact alone, and with nothing."""
+    def controls(self, transcript: Transcript, fact: Fact) -> tuple[Control, ...]:
+        """Ask each wording with the fact alone, and with nothing."""
         system = [m for m in transcript.messages[:1] if is_instruction(m)]
-        probe = {"role": "user", "content": wording}
-        alone = [*system, transcript.messages[fact.planted_at], probe]
-        return Control(
-            alone=self._ask(transcript, fact, alone)[0],
-            without=self._ask(transcript, fact, [*system, probe])[0],
+        planted = transcript.messages[fact.planted_at]
+        probes = [{"role": "user", "content": wording} for wording in fact.wordings]
+        alone = self._ask(transcript, fact, [[*system, planted, probe] for probe in probes])
+        without = self._ask(transcript, fact, [[*system, probe] for probe in probes])
+        return tuple(
+            Control(alone=first[0], without=second[0])
+            for first, second in zip(alone, without, strict=True)
         )
 
     def _ask(
-        self, transcript: Transcript, fact: Fact, messages: Sequence[Message]
-    ) -> tuple[Outcome, str]:
-        completion, error = self._complete(messages, transcript.tools)
-        if completion is None:
-            return "error", error
-        text = judged_text(completion)
-        return judge(text, fact, messages), text
+        self, transcript: Transcript, fact: Fact, requests: Sequence[Sequence[Message]]
+    ) -> list[tuple[Outcome, str]]:
+        """Return outcome and judged text, or the error, of each request."""
+        answered: list[tuple[Outcome, str]] = []
+        completions = self._complete(requests, transcript.tools)
+        for messages, completion in zip(requests, completions, strict=True):
+            if isinstance(completion, BackendError):
+                answered.append(("error", str(completion)))
+            else:
+                text = judged_text(completion)
+                answered.append((judge(text, fact, messages), text))
+        return answered
 
     def _complete(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
-    ) -> tuple[Completion | None, str]:
-        key = digest([messages, tools])
-        if key not in self._known:
-            try:
-                answer = self.backend.complete(messages, tools=tools, max_tokens=ANSWER_TOKENS)
-                self._known[key] = (answer, "")
-            except BackendError as error:
-                self._known[key] = (None, str(error))
-        return self._known[key]
+        self, requests: Sequence[Sequence[Message]], tools: Sequence[Mapping[str, Any]]
+    ) -> list[Completion | BackendError]:
+        """Answer each request once; those not asked before go to the backend together."""
+        keys = [digest([messages, tools]) for messages in requests]
+        missing = {
+            key: messages
+            for key, messages in zip(keys, requests, strict=True)
+            if key not in self._known
+        }
+        answers = complete_many(
+            self.backend, list(missing.values()), tools=tools, max_tokens=ANSWER_TOKENS
+        )
+        self._known.update(zip(missing, answers, strict=True))
+        return [self._known[key] for key in keys]

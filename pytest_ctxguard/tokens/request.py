@@ -48,6 +48,7 @@ class RequestEncoder:
         self._template = compile_template(qwen_template())
         vocabulary = self.tokenizer.get_added_tokens_decoder()
         self.control = {token.content: id_ for id_, token in vocabulary.items()}
+        self.special_tokens = special_tokens
         self._masker = Masker(self.control, special_tokens)
         self.stop_ids = tuple(self.control[token] for token in END_TOKENS)
         remember = lru_cache(maxsize=REMEMBERED_UNITS)

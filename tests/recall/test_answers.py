@@ -53,8 +53,8 @@ def test_the_requests_are_the_probes_with_tools_and_the_two_controls():
         list(replay.probes["employee"][0].messages),
         list(replay.probes["employee"][1].messages),
         [system, planted, user(first)],
-        [system, user(first)],
         [system, planted, user(second)],
+        [system, user(first)],
         [system, user(second)],
     ]
     for request in backend.requests:
@@ -69,7 +69,7 @@ def test_a_session_without_system_message_has_controls_without_one():
     backend = ScriptedBackend(reader)
     replay = replayed(keep_all, transcript)
     assert Interviewer(backend).answers(replay, "employee").hits == 2
-    assert [len(request["messages"]) for request in backend.requests] == [7, 7, 2, 1, 2, 1]
+    assert [len(request["messages"]) for request in backend.requests] == [7, 7, 2, 2, 1, 1]
 
 
 def test_a_request_is_asked_once():
