@@ -272,6 +272,7 @@ def table(report: dict[str, Any]) -> str:
 def main() -> None:
     """Score the engine and print the report."""
     from pytest_ctxguard.engine.numerics import numerics
+    from pytest_ctxguard.engine.open import load, usable_processors
     from pytest_ctxguard.engine.runner import Runner
     from pytest_ctxguard.engine.store import resolve
 
@@ -282,12 +283,13 @@ def main() -> None:
     chosen = parser.parse_args()
     texts = [text for text in read() if chosen.only in (None, text.kind)]
     files = resolve(chosen.model, fetch=True)
+    runner = Runner(load(files, threads=usable_processors()))
     began = time.perf_counter()
     report = {
         "model": files.identity,
         "numerics": numerics(),
         "kept": KEPT,
-        **measure(Runner.load(files), texts, told=tell),
+        **measure(runner, texts, told=tell),
         "seconds": round(time.perf_counter() - began, 1),
     }
     sys.stderr.write("\n")

@@ -28,6 +28,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 BUSY = (429, 503, 529)
 RETRIES = 4
 LONGEST_WAIT = 30.0  # seconds, of one Retry-After
+JSON_HEADERS = {"content-type": "application/json"}
 SHOWN = 300  # characters of a refusal
 # The sentences in which OpenAI, and servers after its model, say how long prompt and window are.
 LIMIT = re.compile(r"maximum context length (?:is|of) (\d+)")
@@ -152,9 +153,13 @@ class EndpointBackend:
         """Send one request, again while the server is busy, and return its JSON object."""
         import httpx2
 
+        # ASCII-only JSON carries any text, half a surrogate pair included.
+        content = None if body is None else json.dumps(body)
         for attempt in range(RETRIES + 1):
             try:
-                response = self._client.request(method, self.url + path, json=body)
+                response = self._client.request(
+                    method, self.url + path, content=content, headers=JSON_HEADERS
+                )
             except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
                 what = str(error) or type(error).__name__
                 if isinstance(error, httpx2.TimeoutException):

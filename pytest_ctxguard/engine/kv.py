@@ -49,6 +49,10 @@ class KvBuffers:
         for index in range(self.batch):
             yield KvBuffers([array[index : index + 1] for array in self._arrays])
 
+    def rows(self, count: int) -> list[NDArray[np.float32]]:
+        """Return the first prompt's first rows, views [kv_heads, count, head_dim]."""
+        return [array[0, :, :count] for array in self._arrays]
+
     def copy_from(self, other: KvBuffers, *, rows: int) -> None:
         """Take over the first ``rows`` rows; there must be room for them."""
         for source, target in zip(other._arrays, self._arrays, strict=True):

@@ -51,11 +51,12 @@ def open_backend(
 
 
 def load(files: ModelFiles, *, threads: int) -> Decoder:
-    """Load a model of either format."""
+    """Load a model of either format, checking its bytes."""
     from pytest_ctxguard.engine.optimum import open_optimum
     from pytest_ctxguard.engine.own import load_own
 
     if files.format == "optimum":
+        files.check()
         return open_optimum(files.folder, files.graph, threads=threads)
     return load_own(files, threads=threads)
 

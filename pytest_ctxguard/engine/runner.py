@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pytest_ctxguard.engine.decoder import Decoder, Logits
 from pytest_ctxguard.engine.kv import bytes_per_row, rounded_up
 from pytest_ctxguard.engine.prefix import Prefixes, chunks, shared_by_all
+from pytest_ctxguard.engine.prefix_files import WORTH, PrefixFiles
 from pytest_ctxguard.errors import BackendError, PromptTooLong
 
 CHUNK = 256  # tokens per prefill call
@@ -84,17 +85,25 @@ class Answer:
 class Runner:
     """One loaded model with the live prefixes of its last prompts; not for concurrent use."""
 
-    def __init__(self, decoder: Decoder, *, chunk: int = CHUNK, budget: int = BUDGET) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        *,
+        chunk: int = CHUNK,
+        budget: int = BUDGET,
+        files: PrefixFiles | None = None,
+    ) -> None:
         """Wrap a decoder.
 
         Args:
             decoder: the loaded model.
             chunk: tokens per prefill call; the answers do not depend on it.
             budget: bytes of keys and values to keep; the prompt being computed always fits.
+            files: where long prompts are kept between runs; for decoders whose slots have ``kv``.
         """
         self.config = decoder.config
         self._decoder, self._chunk, self._budget = decoder, chunk, budget
-        self._prefixes = Prefixes()
+        self._prefixes, self._files = Prefixes(), files
         self._slots: dict[int, Any] = {}
         self._batch_bytes = 0
 
@@ -173,9 +182,19 @@ class Runner:
         slot.reserve(capacity, keep=plan.reuse if in_place else 0)
         if plan.source is not None and not in_place:
             slot.copy_from(self._slots[plan.source], rows=plan.reuse)
-        logits = self._compute(slot, prompt, start=plan.reuse, rows=rows)
+        reuse = self._read_file(slot, prompt, reuse=plan.reuse)
+        logits = self._compute(slot, prompt, start=reuse, rows=rows)
         self._prefixes.commit(plan.slot, prompt)
-        return slot, logits, plan.reuse
+        if self._files is not None and length - reuse >= WORTH:
+            self._files.keep(prompt, slot.kv.rows(length))
+        return slot, logits, reuse
+
+    def _read_file(self, slot: Any, prompt: Sequence[int], *, reuse: int) -> int:
+        """Take rows from disk where that saves much; return how many are there then."""
+        kept = self._files.longest(prompt, beyond=reuse) if self._files is not None else None
+        if kept is None or self._files is None:
+            return reuse
+        return kept.tokens if self._files.load(kept, into=slot.kv.rows(kept.tokens)) else 0
 
     def _batch_size(self, prompts: Sequence[Sequence[int]], *, room: int) -> int:
         """Return how many prompts to decode together: 1 where they share too little, or no room."""

@@ -22,15 +22,11 @@ def test_the_ranges_are_those_of_the_formulas(weights, monkeypatch):
     """Compare with the inputs that the float64 decoder's norms hand on."""
     seen = []
     norm = numpy_decoder._norm
-    monkeypatch.setattr(
-        numpy_decoder, "_norm", lambda *args: seen.append(norm(*args)) or seen[-1]
-    )
+    monkeypatch.setattr(numpy_decoder, "_norm", lambda *args: seen.append(norm(*args)) or seen[-1])
     for ids in SEQUENCES:
         numpy_decoder.logits(SMALL, {k: v.astype(np.float64) for k, v in weights.items()}, ids)
     norms = len(seen) // len(SEQUENCES)
-    wanted = [
-        np.abs(np.concatenate(seen[site::norms])).max(axis=0) for site in range(norms)
-    ]
+    wanted = [np.abs(np.concatenate(seen[site::norms])).max(axis=0) for site in range(norms)]
     table = weights["token_embd.weight"]
     calibration = Calibration(SMALL, [table[list(ids)] for ids in SEQUENCES])
     found = []

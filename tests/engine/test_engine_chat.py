@@ -4,6 +4,7 @@ import pytest
 
 from pytest_ctxguard.backend import BatchBackend, Sampling, ToolCall
 from pytest_ctxguard.engine.chat import EngineBackend
+from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import Generated, Runner
 from pytest_ctxguard.errors import BackendError, PromptTooLong
 from pytest_ctxguard.tokens.request import RequestEncoder
@@ -221,7 +222,9 @@ def test_many_answers_keep_their_places(encoder):
 
 
 def test_the_tiny_model_answers_and_says_what_it_is(encoder, tiny_files):
-    backend = EngineBackend(Runner.load(tiny_files, threads=1), encoder, model=tiny_files.identity)
+    backend = EngineBackend(
+        Runner(load_own(tiny_files, threads=1)), encoder, model=tiny_files.identity
+    )
     first = backend.complete(ASK, tools=TOOLS, max_tokens=5)
     again = backend.complete(ASK, tools=TOOLS, max_tokens=5)
     assert first.completion_tokens == 5

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks import fidelity
 from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.open import load, usable_processors
 from pytest_ctxguard.engine.runner import Runner
 from pytest_ctxguard.progress import no_progress
 from pytest_ctxguard.tokens.request import RequestEncoder
@@ -30,7 +31,8 @@ REFERENCE = json.loads(make_fidelity.REFERENCE.read_text("utf-8"))
 @pytest.fixture(scope="module")
 def report(default_model):
     """Score the engine once, on the whole set."""
-    return fidelity.measure(Runner.load(default_model), TEXTS, told=no_progress)
+    runner = Runner(load(default_model, threads=usable_processors()))
+    return fidelity.measure(runner, TEXTS, told=no_progress)
 
 
 @pytest.mark.model

@@ -91,3 +91,8 @@ def test_literals_are_those_of_the_vocabulary():
     assert control_literals(messages, [], control=["[INST]"]) == (Spelled(1, "[INST]"),)
     assert control_literals(messages, [], control=["<|im_end|>"]) == (Spelled(0, "<|im_end|>"),)
     assert control_literals(messages, [], control=[]) == ()
+
+
+def test_a_literal_that_starts_another_does_not_hide_it():
+    found = control_literals([user("<a>")], [], control=["<a", "<a>"])
+    assert found == (Spelled(0, "<a>"),)
