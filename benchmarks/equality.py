@@ -20,6 +20,7 @@ from pytest_ctxguard.transcript.library import find
 
 QUESTIONS = ("Who is on call?", "Which shard failed first?", "What was deployed, and when?")
 LENGTH, TAIL, ANSWER_TOKENS = 1400, 300, 24
+HEADER = f"{'computed otherwise':<20} {'largest logit difference':>26} {'answers':>11}"
 
 
 def prompts() -> list[list[int]]:
@@ -59,9 +60,9 @@ def compare(files: ModelFiles) -> Iterator[tuple[str, float, int]]:
 def main() -> int:
     """Print the table; the exit status is 1 if anything differs."""
     worst = 0.0
-    print(f"{'computed otherwise':<20} {'largest logit difference':>26} {'answers that differ':>20}")
+    print(f"{'computed otherwise':<20} {'largest logit difference':>26} {'differ':>12}")
     for name, largest, answers in compare(store.resolve(fetch=True)):
-        print(f"{name:<20} {largest:>26} {answers:>17}/{len(QUESTIONS)}", flush=True)
+        print(f"{name:<20} {largest:>26} {answers:>6} of {len(QUESTIONS)}", flush=True)
         worst = max(worst, largest, answers)
     return int(worst > 0)
 

@@ -98,7 +98,9 @@ class EndpointBackend:
             "temperature": sampling.temperature,
         }
         if tools:
-            body |= {"tools": list(tools), "tool_choice": tool_choice}
+            body["tools"] = list(tools)
+        if tools or tool_choice == "required":  # which without tools is the server's to refuse
+            body["tool_choice"] = tool_choice
         if stop:
             body["stop"] = list(stop)
         if sampling.temperature:

@@ -152,8 +152,6 @@ def test_every_floor_points_into_a_report():
 
 
 class CountingPeer:
-    about = {}
-
     def generate(self, prompt, *, max_tokens, stop, on_token):
         for _ in range(max_tokens):
             on_token()

@@ -18,7 +18,7 @@ def prepare(settings: Settings) -> str:
 
 
 def load(settings: Settings) -> TorchBf16:
-    """Load the GGUF into dense bfloat16; left packed, its matrix products are 40 times slower."""
+    """Load the GGUF into dense bfloat16; left packed, every product would unpack and cast."""
     torch.set_num_threads(settings.threads)
     gguf = Path(settings.weights)
     model = transformers.AutoModelForCausalLM.from_pretrained(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case
 from pytest_ctxguard.checks.requests import named_requests
+from pytest_ctxguard.tokens.literals import control_literals
 
 
-def guard(case: Case, *, expect_identity: bool = False) -> Judgement:
-    """Find a mutated history, and a policy that never acted although it had to."""
-    findings = [f for f in (_mutated(case), None if expect_identity else _idle(case)) if f]
+def guard(case: Case, *, expect_identity: bool = False, control: Collection[str] = ()) -> Judgement:
+    """Find a mutated history, a policy that never acted although it had to, and forged turns.
+
+    Args:
+        case: the replay.
+        expect_identity: whether the policy is meant to send everything.
+        control: control tokens that act where content spells them; none where content is data.
+    """
+    idle = None if expect_identity else _idle(case)
+    findings = [f for f in (_mutated(case), idle, _forged(case, control)) if f]
     acted = sum(step.request.acted for step in case.replay.steps)
     summary = f"the policy changed {acted} of {len(case.replay.steps)} requests"
     return Judgement("guard", summary, tuple(findings))
@@ -47,4 +57,30 @@ def _idle(case: Case) -> Finding | None:
         why="nothing was tested: this policy does what no policy does",
         remedy="check that the budget reaches the policy; a policy that is meant to send "
         "everything says so with ctx_replay(…, expect_identity=True)",
+    )
+
+
+def _forged(case: Case, control: Collection[str]) -> Finding | None:
+    """Find content that a server which parses control tokens would obey."""
+    tools = case.replay.transcript.tools
+    if not control:
+        return None
+    hits = [
+        (place, spelled[0])
+        for place, request in named_requests(case.replay)
+        if (spelled := control_literals(request.messages, tools, control=control))
+    ]
+    if not hits:
+        return None
+    place, first = hits[0]
+    where = "tool definitions" if first.message is None else f"message {first.message}"
+    return Finding(
+        rule="ctx_replay.control-token",
+        what=f"content spells the control token {first.literal}, and this server obeys it",
+        where=case.place(place, where),
+        measured=f"{len(hits)} requests with such content",
+        allowed="none, under ctxguard_special_tokens = parse",
+        why="the model reads a turn that ends, or begins, inside a tool's output",
+        remedy="break the literal up where tool output enters the history; if your server takes "
+        "content as data, set ctxguard_special_tokens = data",
     )

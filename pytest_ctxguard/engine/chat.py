@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -84,7 +85,7 @@ class Generator(Protocol):
 
 
 class EngineBackend:
-    """A local model behind the backend protocol.
+    """A local model behind the backend protocol; threads that ask it wait their turn.
 
     Attributes:
         encoder: the model's tokenizer and chat template.
@@ -95,6 +96,7 @@ class EngineBackend:
         self, runner: Generator, encoder: Encoder, *, model: str, window: int | None = None
     ) -> None:
         self._runner, self.encoder, self.window = runner, encoder, window
+        self._turn = threading.Lock()
         self._tags = {encoder.control[tag]: tag for tag in (OPEN, CLOSE) if tag in encoder.control}
         self._identity = {"model": model, "numerics": numerics()}
 
@@ -127,13 +129,8 @@ class EngineBackend:
         offered = () if tool_choice == "none" else tools
         names = {tool_name(tool) for tool in offered} if offered else None
         reply = Reply(self._text, stop=stop, watch=watch, tools=names)
-        result = self._runner.generate(
-            self.encoder.encode(messages, tools=offered),
-            max_tokens=max_tokens,
-            stop=self.encoder.stop_ids,
-            done=reply.done,
-            choose=choose,
-        )
+        prompt = self.encoder.encode(messages, tools=offered)
+        result = self._generate(prompt, max_tokens=max_tokens, done=reply.done, choose=choose)
         parsed = reply.finish(result.tokens, cut=result.finish_reason == "length")
         return _completion(result, parsed, stopped_by=reply.stopped_by)
 
@@ -146,11 +143,11 @@ class EngineBackend:
     ) -> tuple[Completion | BackendError, ...]:
         """Answer many requests greedily; see ``backend.BatchBackend.complete_many``."""
         names = {tool_name(tool) for tool in tools} if tools else None
-        results = self._runner.generate_many(
-            [self.encoder.encode(messages, tools=tools) for messages in requests],
-            max_tokens=max_tokens,
-            stop=self.encoder.stop_ids,
-        )
+        prompts = [self.encoder.encode(messages, tools=tools) for messages in requests]
+        with self._turn:
+            results = self._runner.generate_many(
+                prompts, max_tokens=max_tokens, stop=self.encoder.stop_ids
+            )
         answers: list[Completion | BackendError] = []
         for result in results:
             if isinstance(result, BackendError):
@@ -188,9 +185,7 @@ class EngineBackend:
             wanted = watch is None or watch("")
             return not wanted or balanced_end(opening + self._text(tokens), 1) is not None
 
-        result = self._runner.generate(
-            prompt, max_tokens=max_tokens, stop=self.encoder.stop_ids, done=done, choose=choose
-        )
+        result = self._generate(prompt, max_tokens=max_tokens, done=done, choose=choose)
         reply = self._text(result.tokens)
         call = parse_required(reply, opening=opening)
         if call is not None:
@@ -199,6 +194,23 @@ class EngineBackend:
         if watch is not None and wanted:
             watch(text)
         return _completion(result, Parsed(text, ()))
+
+    def _generate(
+        self,
+        prompt: Sequence[int],
+        *,
+        max_tokens: int,
+        done: Callable[[Sequence[int]], bool] | None,
+        choose: Choose | None,
+    ) -> Generated:
+        with self._turn:
+            return self._runner.generate(
+                prompt,
+                max_tokens=max_tokens,
+                stop=self.encoder.stop_ids,
+                done=done,
+                choose=choose,
+            )
 
     def _text(self, tokens: Sequence[int]) -> str:
         """Decode, spelling out the tool-call tags, which are control tokens."""

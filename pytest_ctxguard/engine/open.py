@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from pytest_ctxguard.backend import Backend
+from pytest_ctxguard.cache import cache_folder
 from pytest_ctxguard.engine.files import ModelFiles
+from pytest_ctxguard.engine.numerics import numerics
 from pytest_ctxguard.engine.store import resolve
 from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.tokens.request import RequestEncoder
@@ -14,6 +17,7 @@ from pytest_ctxguard.tokens.request import RequestEncoder
 if TYPE_CHECKING:
     from pytest_ctxguard.engine.chat import Encoder
     from pytest_ctxguard.engine.decoder import Decoder
+    from pytest_ctxguard.engine.prefix_files import PrefixFiles
 
 
 def open_backend(
@@ -22,6 +26,7 @@ def open_backend(
     encoder: RequestEncoder,
     fetch: bool,
     workers: int = 1,
+    prefix_cache: int = 0,
     progress: Progress = no_progress,
 ) -> Backend:
     """Return a backend that answers with a model on this machine's CPU.
@@ -32,6 +37,7 @@ def open_backend(
         encoder: Qwen2.5's tokenizer and chat template; a model with others brings its own.
         fetch: whether a missing model may be downloaded.
         workers: how many processes share the processors; each takes its part of the threads.
+        prefix_cache: bytes of long prompts' keys and values to keep on disk for the next run.
         progress: told label, done and total on long work.
 
     Raises:
@@ -47,7 +53,18 @@ def open_backend(
     speaks: Encoder = encoder
     if own is not None:
         speaks = ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
-    return EngineBackend(Runner(load(files, threads=threads)), speaks, model=files.identity)
+    runner = Runner(load(files, threads=threads), files=_prefix_files(files, prefix_cache))
+    return EngineBackend(runner, speaks, model=files.identity)
+
+
+def _prefix_files(files: ModelFiles, budget: int) -> PrefixFiles | None:
+    """Return where long prompts are kept: apart for each model and kind of processor."""
+    if not budget or files.format != "own":
+        return None
+    from pytest_ctxguard.engine.prefix_files import PrefixFiles
+
+    key = hashlib.sha256(f"{files.identity}\n{numerics()}".encode()).hexdigest()[:16]
+    return PrefixFiles(cache_folder() / "prefixes" / key, budget=budget)
 
 
 def load(files: ModelFiles, *, threads: int) -> Decoder:

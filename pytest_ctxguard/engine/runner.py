@@ -17,6 +17,7 @@ from pytest_ctxguard.errors import BackendError, PromptTooLong
 
 CHUNK = 256  # tokens per prefill call
 BUDGET = 1 << 30  # bytes of keys and values kept for later prompts
+SLOTS = 12  # prompts kept; of many short ones the older are hardly asked for again
 FINISH = Literal["stop", "length"]
 
 Choose = Callable[[NDArray[np.float32]], int]
@@ -257,8 +258,8 @@ class Runner:
     def _make_room(self, rows: int, *, keep: Collection[int | None]) -> None:
         """Drop the slots unused for longest until what is kept and ``rows`` fit the budget."""
         wanted = rounded_up(rows) * bytes_per_row(self.config)
-        while self._batch_bytes + self._live_bytes + wanted > self._budget:
-            if self._batch_bytes:
+        while len(self._slots) >= SLOTS or self._held_bytes + wanted > self._budget:
+            if self._batch_bytes and self._held_bytes + wanted > self._budget:
                 self._decoder.release()
                 self._batch_bytes = 0
                 continue
@@ -268,8 +269,8 @@ class Runner:
             self._slots.pop(victim, None)
 
     @property
-    def _live_bytes(self) -> int:
-        return sum(slot.nbytes for slot in self._slots.values())
+    def _held_bytes(self) -> int:
+        return self._batch_bytes + sum(slot.nbytes for slot in self._slots.values())
 
 
 def _compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:

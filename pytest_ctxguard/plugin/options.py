@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -65,6 +65,17 @@ def add_options(parser: pytest.Parser) -> None:
         default="auto",
     )
     parser.addini(
+        "ctxguard_special_tokens",
+        "data: content that spells a control token is text; parse: it acts, as in servers that "
+        "parse it, and is a finding.",
+        default="data",
+    )
+    parser.addini(
+        "ctxguard_prefix_cache",
+        "MB of computed prompts to keep on disk for the next run (default 0: none).",
+        default="0",
+    )
+    parser.addini(
         "ctxguard_transcripts", "Folders of your own transcripts.", type="paths", default=[]
     )
 
@@ -81,6 +92,8 @@ class Settings:
     endpoint: str
     endpoint_reason: str
     fetch: bool
+    special_tokens: Literal["data", "parse"]
+    prefix_cache: int
     transcripts: tuple[Path, ...]
     in_ci: bool
     workers: int
@@ -92,9 +105,8 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         pytest.UsageError: a value is not one of those allowed.
     """
-    fetch = config.getini("ctxguard_fetch")
-    if fetch not in ("auto", "never"):
-        raise pytest.UsageError(f"ctxguard_fetch is {fetch!r}; it may be auto or never")
+    fetch = _one_of(config, "ctxguard_fetch", ("auto", "never"))
+    special_tokens = _one_of(config, "ctxguard_special_tokens", ("data", "parse"))
     model, model_reason = _choose(config, "model")
     endpoint, endpoint_reason = _choose(config, "endpoint")
     worker = is_worker(config)
@@ -107,10 +119,27 @@ def read_settings(config: pytest.Config) -> Settings:
         endpoint=_checked(endpoint),
         endpoint_reason=endpoint_reason,
         fetch=fetch == "auto" and not worker,
+        special_tokens=special_tokens,
+        prefix_cache=_megabytes(config, "ctxguard_prefix_cache"),
         transcripts=tuple(config.getini("ctxguard_transcripts")),
         in_ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
         workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
     )
+
+
+def _one_of(config: pytest.Config, key: str, allowed: tuple[str, ...]) -> Any:
+    value = config.getini(key)
+    if value not in allowed:
+        raise pytest.UsageError(f"{key} is {value!r}; it may be {' or '.join(allowed)}")
+    return value
+
+
+def _megabytes(config: pytest.Config, key: str) -> int:
+    """Return an ini key's size in bytes."""
+    value = config.getini(key)
+    if not value.isdecimal():
+        raise pytest.UsageError(f"{key} is {value!r}; it is a whole number of megabytes")
+    return int(value) * 1_000_000
 
 
 def _choose(config: pytest.Config, name: str) -> tuple[str, str]:

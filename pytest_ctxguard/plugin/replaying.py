@@ -134,11 +134,13 @@ class ReplayFixture:
                     "own name=, or judged=False"
                 )
         case = self._case(replay)
+        parses = self.services.settings.special_tokens == "parse"
+        control = self.services.encoder.control if parses else ()
         entry = Judged(
             guarded(
                 replay,
                 case=case,
-                guard=guard(case, expect_identity=expect_identity),
+                guard=guard(case, expect_identity=expect_identity, control=control),
                 record=lambda judgement: entry.judgements.append(judgement),
             ),
             wanted=judged,

@@ -35,7 +35,7 @@ class Services:
     @cached_property
     def encoder(self) -> RequestEncoder:
         """The exact counter, which is also the model's tokenizer."""
-        return RequestEncoder()
+        return RequestEncoder(special_tokens=self.settings.special_tokens)
 
     @cached_property
     def progress(self) -> ProgressLine:
@@ -75,6 +75,7 @@ class Services:
                 encoder=self.encoder,
                 fetch=self.settings.fetch,
                 workers=self.settings.workers,
+                prefix_cache=self.settings.prefix_cache,
                 progress=self.progress.update,
             )
         except ModelMissing as error:

@@ -21,7 +21,7 @@ class Job:
         self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
         self._unwanted = threading.Event()
         self._future = self._loop.run_in_executor(pool, self._work)
-        self._future.add_done_callback(lambda _: self._pieces.put_nowait(None))
+        self._future.add_done_callback(self._ended)
 
     @property
     def given_up(self) -> bool:
@@ -54,6 +54,12 @@ class Job:
             sampling=ask.sampling,
             watch=self._watch,
         )
+
+    def _ended(self, future: asyncio.Future[Completion]) -> None:
+        """End the pieces; look at the error, which nobody else may, or asyncio complains."""
+        if not future.cancelled():
+            future.exception()
+        self._pieces.put_nowait(None)
 
     def _watch(self, piece: str) -> bool:
         if piece and not self.given_up:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from pytest_ctxguard.backend import BatchBackend, Sampling, ToolCall
@@ -208,6 +211,24 @@ def test_temperature_zero_leaves_the_choice_to_the_runner(encoder):
     assert backend._runner.choose is None
     backend.complete(ASK, sampling=Sampling(temperature=1))
     assert backend._runner.choose is not None
+
+
+def test_threads_wait_their_turn(encoder):
+    backend = scripted(encoder, "one two three four")
+    inside, asked = threading.Event(), []
+
+    def watch(piece):
+        inside.set()
+        time.sleep(0.01)
+        asked.append("first")
+        return True
+
+    first = threading.Thread(target=lambda: backend.complete(ASK, watch=watch))
+    first.start()
+    assert inside.wait(20)
+    backend.complete(ASK, watch=lambda piece: not asked.append("second"))
+    first.join()
+    assert asked == ["first"] * 4 + ["second"] * 4
 
 
 def test_many_answers_keep_their_places(encoder):

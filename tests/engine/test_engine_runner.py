@@ -9,7 +9,7 @@ import pytest
 from pytest_ctxguard.engine import store
 from pytest_ctxguard.engine.kv import STEP, bytes_per_row
 from pytest_ctxguard.engine.own import load_own
-from pytest_ctxguard.engine.runner import Runner
+from pytest_ctxguard.engine.runner import SLOTS, Runner
 from pytest_ctxguard.errors import BackendError, ModelCorrupt, ModelError, PromptTooLong
 from tests.engine.tiny import TINY, export_tiny
 
@@ -87,6 +87,16 @@ def test_the_budget_decides_how_many_prefixes_stay(tiny_files):
             runner.generate(prompt(100, seed=seed), max_tokens=1)
         assert runner.generate(prompt(100, seed=2), max_tokens=1).cached_tokens == 98
         assert runner.generate(prompt(100, seed=1), max_tokens=1).cached_tokens == kept
+
+
+def test_of_many_short_prompts_the_last_ones_stay(runner):
+    for seed in range(SLOTS + 3):
+        runner.generate(prompt(20, seed=seed), max_tokens=1)
+    kept = [
+        runner.generate(prompt(20, seed=seed), max_tokens=1).cached_tokens == 18
+        for seed in (SLOTS + 2, SLOTS, 5, 1)
+    ]
+    assert kept == [True, True, True, False]
 
 
 def test_a_prompt_larger_than_the_budget_is_answered_all_the_same(tiny_files):

@@ -89,8 +89,18 @@ def test_the_header_says_when_the_baseline_is_rewritten(project: Project) -> Non
     assert "model qwen2.5-coder-0.5b-instruct (default); updating\n" in text
 
 
-def test_an_impossible_ini_value_is_a_usage_error(project: Project) -> None:
-    result = project.with_test(PLAIN).with_ini(ctxguard_fetch="maybe").run("--ctxguard")
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("ctxguard_fetch", "maybe", "it may be auto or never"),
+        ("ctxguard_special_tokens", "act", "it may be data or parse"),
+        ("ctxguard_prefix_cache", "2GB", "it is a whole number of megabytes"),
+    ],
+)
+def test_an_impossible_ini_value_is_a_usage_error(
+    project: Project, key: str, value: str, told: str
+) -> None:
+    result = project.with_test(PLAIN).with_ini(**{key: value}).run("--ctxguard")
 
     assert result.exit == pytest.ExitCode.USAGE_ERROR
-    assert "ctxguard_fetch is 'maybe'; it may be auto or never" in result.text
+    assert f"{key} is '{value}'; {told}" in result.text
