@@ -54,7 +54,8 @@ def open_backend(
     if own is not None:
         speaks = ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
     runner = Runner(load(files, threads=threads), files=_prefix_files(files, prefix_cache))
-    return EngineBackend(runner, speaks, model=files.identity)
+    window = runner.config.window
+    return EngineBackend(runner, speaks, model=files.identity, window=window)
 
 
 def _prefix_files(files: ModelFiles, budget: int) -> PrefixFiles | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpcore2  # noqa: F401 - else each run inside imports it anew, and httpx2 knows the first
 import pytest
 
 from pytest_ctxguard.server.running import Server
@@ -149,12 +150,15 @@ def test_servers_stop_with_their_test(agent: Project) -> None:
         import threading
         from agent import ask
 
+        BEFORE = set(threading.enumerate())
+
         def test_one(ctx_server):
             ask(ctx_server(answers=["x"]), "hi")
-            assert any(t.name == "ctxguard-server" for t in threading.enumerate())
+            new = set(threading.enumerate()) - BEFORE
+            assert any(thread.name == "ctxguard-server" for thread in new)
 
         def test_two():
-            assert not [t.name for t in threading.enumerate() if t.name.startswith("ctxguard")]
+            assert set(threading.enumerate()) == BEFORE
         """
 
     assert agent.with_test(test).run("--ctxguard").outcomes == {"passed": 2}
