@@ -270,7 +270,8 @@ class Runner:
 
     @property
     def _held_bytes(self) -> int:
-        return self._batch_bytes + sum(slot.nbytes for slot in self._slots.values())
+        live: int = sum(slot.nbytes for slot in self._slots.values())
+        return self._batch_bytes + live
 
 
 def _compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:
