@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.files import ModelFiles
+from pytest_ctxguard.engine.models import store
+from pytest_ctxguard.engine.models.files import ModelFiles
 from pytest_ctxguard.engine.open import load
 from pytest_ctxguard.engine.runner import Runner
 from pytest_ctxguard.tokens.request import RequestEncoder

@@ -271,10 +271,10 @@ def table(report: dict[str, Any]) -> str:
 
 def main() -> None:
     """Score the engine and print the report."""
+    from pytest_ctxguard.engine.models.store import resolve
     from pytest_ctxguard.engine.numerics import numerics
     from pytest_ctxguard.engine.open import load, usable_processors
     from pytest_ctxguard.engine.runner import Runner
-    from pytest_ctxguard.engine.store import resolve
 
     parser = argparse.ArgumentParser(description="Score the engine against torch float32.")
     parser.add_argument("--json", action="store_true", help="print JSON")

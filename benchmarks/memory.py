@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.open import load
 from pytest_ctxguard.engine.runner import Runner
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.processes import ENGINES
 from benchmarks.worker import Settings
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.sources import CODER
+from pytest_ctxguard.engine.models.sources import CODER
 
 CONTEXT_STEP = 256
 

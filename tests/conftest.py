@@ -7,8 +7,8 @@ import os
 import pytest
 
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.files import ModelFiles
+from pytest_ctxguard.engine.models import store
+from pytest_ctxguard.engine.models.files import ModelFiles
 
 pytest_plugins = ["pytester"]
 

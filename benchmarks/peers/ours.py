@@ -12,9 +12,9 @@ import onnxruntime  # loaded here, so that its import is not counted as loading 
 from benchmarks.worker import Reply, Settings
 from pytest_ctxguard.cache import cache_folder
 from pytest_ctxguard.engine.chat import EngineBackend
+from pytest_ctxguard.engine.models.sources import CODER
+from pytest_ctxguard.engine.models.store import resolve
 from pytest_ctxguard.engine.open import open_backend
-from pytest_ctxguard.engine.sources import CODER
-from pytest_ctxguard.engine.store import resolve
 from pytest_ctxguard.tokens.request import RequestEncoder
 
 

@@ -21,8 +21,8 @@ def fetch(name: str | None) -> None:
     download is kept. A model from the hub stays at the commit it was first fetched at: to follow
     its branch, `pytest-ctxguard model rm` it first.
     """
-    from pytest_ctxguard.engine.sources import CODER, SOURCES
-    from pytest_ctxguard.engine.store import repair
+    from pytest_ctxguard.engine.models.sources import CODER, SOURCES
+    from pytest_ctxguard.engine.models.store import repair
 
     source = SOURCES.get(name or CODER.name)
     if source is not None:

@@ -12,7 +12,7 @@ import click
 from pytest_ctxguard.cli.progress import progress
 
 if TYPE_CHECKING:
-    from pytest_ctxguard.engine.inventory import Status
+    from pytest_ctxguard.engine.models.inventory import Status
 
 
 @click.group()
@@ -24,7 +24,7 @@ def model() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_models(as_json: bool) -> None:
     """List the models in the cache, and those that can be fetched by name."""
-    from pytest_ctxguard.engine.inventory import entries, status
+    from pytest_ctxguard.engine.models.inventory import entries, status
 
     found = [status(entry) for entry in entries()]
     if as_json:
@@ -74,8 +74,8 @@ def verify(name: str | None) -> None:
 
     Exit status 1 if a file is damaged; `pytest-ctxguard fetch NAME` mends it.
     """
-    from pytest_ctxguard.engine.inventory import entries, find_entry, status
-    from pytest_ctxguard.engine.inventory import verify as verify_entry
+    from pytest_ctxguard.engine.models.inventory import entries, find_entry, status
+    from pytest_ctxguard.engine.models.inventory import verify as verify_entry
 
     if name is None:
         chosen = [entry for entry in entries() if status(entry).size]
@@ -103,7 +103,7 @@ def verify(name: str | None) -> None:
 @click.argument("name")
 def rm(name: str) -> None:
     """Remove a model from the cache."""
-    from pytest_ctxguard.engine.inventory import find_entry, remove
+    from pytest_ctxguard.engine.models.inventory import find_entry, remove
 
     entry = find_entry(name)
     with progress() as report:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ctxguard.engine.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 
 Logits = NDArray[np.float32]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ctxguard.engine.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 
 STEP = 512  # rows added at a time: growing copies, and attention's scratch follows the capacity
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.files import ModelFiles
+from pytest_ctxguard.engine.models.files import ModelFiles
+from pytest_ctxguard.engine.models.store import resolve
 from pytest_ctxguard.engine.numerics import numerics
-from pytest_ctxguard.engine.store import resolve
 from pytest_ctxguard.progress import Progress, no_progress
 from pytest_ctxguard.tokens.request import RequestEncoder
 
@@ -70,7 +70,7 @@ def _prefix_files(files: ModelFiles, budget: int) -> PrefixFiles | None:
 
 def load(files: ModelFiles, *, threads: int) -> Decoder:
     """Load a model of either format, checking its bytes."""
-    from pytest_ctxguard.engine.optimum import open_optimum
+    from pytest_ctxguard.engine.optimum.decoder import open_optimum
     from pytest_ctxguard.engine.own import load_own
 
     if files.format == "optimum":

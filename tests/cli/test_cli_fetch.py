@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.sources import CODER, SMOLLM2
+from pytest_ctxguard.engine.models import store
+from pytest_ctxguard.engine.models.sources import CODER, SMOLLM2
 from pytest_ctxguard.errors import FetchError
 
 

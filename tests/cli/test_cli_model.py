@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.files import RECIPE
+from pytest_ctxguard.engine.models import store
+from pytest_ctxguard.engine.models.files import RECIPE
 from pytest_ctxguard.errors import ModelError, ModelMissing
 from tests.engine.fakes import Conversions, flip
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ctxguard.engine import store
-from pytest_ctxguard.engine.files import ModelFiles
+from pytest_ctxguard.engine.models import store
+from pytest_ctxguard.engine.models.files import ModelFiles
 from tests.engine.tiny import export_tiny
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipInfo
 
-from pytest_ctxguard.engine.build import Tools
-from pytest_ctxguard.engine.config import ModelConfig
-from pytest_ctxguard.engine.disk import Pin
-from pytest_ctxguard.engine.sources import Part, Source
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
+from pytest_ctxguard.engine.models.build import Tools
+from pytest_ctxguard.engine.models.disk import Pin
+from pytest_ctxguard.engine.models.sources import Part, Source
 
 SHAPE = ModelConfig(
     layers=2,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ctxguard.engine.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.models import store
 from tests.engine.fakes import Conversions, FakePip, make_source
 
 

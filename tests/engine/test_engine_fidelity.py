@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks import fidelity
-from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.open import load, usable_processors
 from pytest_ctxguard.engine.runner import Runner
 from pytest_ctxguard.progress import no_progress

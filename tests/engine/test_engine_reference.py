@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ctxguard.engine import store
+from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.open import usable_processors
 from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import Runner

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_ctxguard.engine import store
 from pytest_ctxguard.engine.kv import STEP, bytes_per_row
+from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import SLOTS, Runner
 from pytest_ctxguard.errors import BackendError, ModelCorrupt, ModelError, PromptTooLong

@@ -11,10 +11,10 @@ import numpy as np
 from gguf import GGMLQuantizationType
 from gguf.quants import quantize
 
-from pytest_ctxguard.engine.config import ModelConfig
-from pytest_ctxguard.engine.files import write_manifest
-from pytest_ctxguard.engine.graph import export
-from pytest_ctxguard.engine.quantize import Weight
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.weights import Weight
+from pytest_ctxguard.engine.export.graph import export
+from pytest_ctxguard.engine.models.files import write_manifest
 
 TINY = ModelConfig(
     layers=2,

@@ -12,8 +12,8 @@ from gguf.constants import GGML_QUANT_SIZES
 from gguf.quants import quantize
 from numpy.typing import NDArray
 
-from pytest_ctxguard.engine.config import LLAMA, ModelConfig
-from pytest_ctxguard.engine.layout import tensor_shapes
+from pytest_ctxguard.engine.checkpoints.config import LLAMA, ModelConfig
+from pytest_ctxguard.engine.checkpoints.layout import tensor_shapes
 from tests.engine.tiny import TINY
 from tests.tokens import tiny_vocabulary
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from pytest_ctxguard.engine.config import QWEN2, ModelConfig
+from pytest_ctxguard.engine.checkpoints.config import QWEN2, ModelConfig
 from tests.engine.tiny import TINY
 from tests.engine.tiny_gguf import tiny_floats
 from tests.tokens import tiny_vocabulary

@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from pytest_ctxguard.engine.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 from tests.engine.tiny import TINY, tiny_weights
 
 SMALL = replace(TINY, vocab=320, heads=4, kv_heads=2, head_dim=8, window=640)

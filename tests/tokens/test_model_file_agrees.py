@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from pytest_ctxguard.cache import cache_folder
-from pytest_ctxguard.engine.sources import CODER
-from pytest_ctxguard.engine.store import resolve
+from pytest_ctxguard.engine.models.sources import CODER
+from pytest_ctxguard.engine.models.store import resolve
 from pytest_ctxguard.tokens import vocabulary
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
 from pytest_ctxguard.transcript.messages import content_text

@@ -1,0 +1,1 @@
+"""Write a checkpoint as the engine's own graph."""

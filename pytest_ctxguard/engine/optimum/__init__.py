@@ -1,0 +1,1 @@
+"""Run graphs exported by Optimum."""
