@@ -24,7 +24,7 @@ def test_the_contracts_hold(capsys):
 
 
 def test_the_layers_name_every_room():
-    [layers] = [contract["layers"] for contract in contracts() if contract["type"] == "layers"]
+    [layers] = [each["layers"] for each in contracts() if each["name"].startswith("rooms:")]
     named = [room.strip() for layer in layers for room in layer.split("|")]
     rooms = {module.name for module in pkgutil.iter_modules(pytest_ctxguard.__path__)}
     assert len(named) == len(set(named))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 from pytest_ctxguard.engine.decoder import Logits
-from pytest_ctxguard.engine.export.writer import DATA_FILE, GRAPH_FILE
+from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
 from pytest_ctxguard.engine.kv import KvBuffers
 from pytest_ctxguard.engine.models.files import ModelFiles, rebuild
 from pytest_ctxguard.errors import ModelError

@@ -97,7 +97,7 @@ def test_a_missing_model_is_an_error_and_structure_marks_are_still_judged(
     missing = f"the model qwen2.5-coder-0.5b-instruct is not in {empty_cache}"
     for name in ("test_both", "test_model", "test_body", "test_dropped"):
         assert missing in result.failure(name)
-        assert "Run `pytest-ctxguard fetch`" in result.failure(name)
+        assert "Run `pytest-ctxguard fetch qwen2.5" in result.failure(name)
     assert result.findings("test_dropped").keys() == {"ctx_carried.lost"}
     assert "  fail         carried(shard): in 0 of 3 requests" in result.section
     assert "  pass         token_cost: " in result.section
@@ -133,7 +133,7 @@ def test_workers_never_fetch(project: Project, empty_cache: Path) -> None:
     assert result.outcomes == {"failed": 3, "passed": 1}
     assert "INTERNALERROR" not in result.text
     for name in ("test_both", "test_model", "test_body"):
-        assert "Run `pytest-ctxguard fetch`" in result.failure(name)
+        assert "Run `pytest-ctxguard fetch qwen2.5" in result.failure(name)
         assert "An xdist worker never fetches it." in result.failure(name)
     assert "  pass         carried(shard): in 3 of 3" in result.section
     assert [path.name for path in empty_cache.iterdir()] == [CACHE_NAME]

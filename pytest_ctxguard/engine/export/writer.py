@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
+from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
 from pytest_ctxguard.engine.export.rows import LEVELS, Floats, Split, quantize_rows
 
-GRAPH_FILE = "model.onnx"
-DATA_FILE = "model.onnx.data"
 MICROSOFT = "com.microsoft"
 ALIGNMENT = 4096  # lets the runtime map each tensor from the file
 SMALL = 1024  # bytes; axes and the like must stand in the graph, where shapes are inferred

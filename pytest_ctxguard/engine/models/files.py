@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
-from pytest_ctxguard.engine.export.writer import DATA_FILE, GRAPH_FILE
+from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
 from pytest_ctxguard.engine.models.disk import Pin, check_pin, check_size, pin_of
 from pytest_ctxguard.errors import ModelCorrupt, ModelError
 

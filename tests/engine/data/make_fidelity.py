@@ -14,12 +14,13 @@ gives must have the hashes of ``texts.json``. FOLDER receives all logits in full
     python -m tests.engine.data.make_fidelity score MODEL.gguf FOLDER float32
     python -m tests.engine.data.make_fidelity answer MODEL.gguf FOLDER float32
 
-float32 gives the reference; the same with bfloat16 gives a
-yardstick. The third step needs numpy alone and writes ``reference.npz`` and ``reference.json``: of
-each position the likeliest ids with their log-probabilities and the mass of all others as one
-bucket; and what the full and the truncated divergence of bfloat16 are::
+float32 gives the reference; the same with bfloat16 gives a yardstick. The third step needs numpy
+alone and writes ``reference.npz`` and ``reference.json``: of each position the likeliest ids with
+their log-probabilities and the mass of all others as one bucket, and the answers. The fourth adds
+to ``reference.json`` what bfloat16 scores, with the divergence in full beside the truncated one::
 
     python -m tests.engine.data.make_fidelity pack FOLDER
+    python -m tests.engine.data.make_fidelity compare FOLDER
 """
 
 from __future__ import annotations
@@ -147,34 +148,13 @@ def torch_ids(tokenizer: Any) -> dict[str, list[int]]:
 
 
 def pack(folder: Path) -> None:
-    """Write the committed reference from the full logits."""
-    made, other = (
-        json.loads((folder / f"{dtype}.json").read_text("utf-8"))
-        for dtype in ("float32", "bfloat16")
-    )
-    kept: list[scoring.Part] = []
-    yardstick: dict[str, Any] = {}
-    for kind in ("short", "long"):
-        scores, full = [], []
-        for entry in manifest(kind):
-            tell(entry["name"])
-            exact, rough = (
-                np.load(folder / f"{dtype}-{entry['name']}.npy")
-                for dtype in ("float32", "bfloat16")
-            )
-            kept.append(scoring.truncate(exact, keep=scoring.KEPT))
-            scores.append(scoring.score(kept[-1], rough))
-            full.append(scoring.full_divergence(exact, rough))
-        whole = np.concatenate(full)
-        yardstick[kind] = scoring.summary(scores)
-        yardstick[kind]["full_kl_mean"] = float(whole.mean())
-        yardstick[kind]["full_kl_p99"] = float(np.quantile(whole, 0.99))
-    equal = [
-        name
-        for name, said in made["answers"].items()
-        if other["answers"][name]["answer"] == said["answer"]
-    ]
-    yardstick["needles"] = {"equal": len(equal), "of": len(made["answers"])}
+    """Write the committed reference from the full logits and answers of float32."""
+    made = json.loads((folder / "float32.json").read_text("utf-8"))
+    kept = []
+    for entry in manifest("short", "long"):
+        tell(entry["name"])
+        exact = np.load(folder / f"float32-{entry['name']}.npy")
+        kept.append(scoring.truncate(exact, keep=scoring.KEPT))
     np.savez_compressed(
         FOLDER / "reference.npz",
         ids=np.load(folder / "ids.npy").astype(np.uint32),
@@ -182,13 +162,42 @@ def pack(folder: Path) -> None:
         top_log=np.concatenate([part.top_log for part in kept]).astype(np.float16),
         rest_log=np.concatenate([part.rest_log for part in kept]).astype(np.float16),
     )
-    head = {"gguf_sha256": made["gguf_sha256"], "packages": made["packages"]}
-    head |= {"kept": scoring.KEPT, "bfloat16": yardstick}
-    needle_lines = ",\n".join(
-        json.dumps({"name": name, **said}) for name, said in made["answers"].items()
+    needles = [{"name": name, **said} for name, said in made["answers"].items()]
+    head = {key: made[key] for key in ("gguf_sha256", "packages")}
+    write(head | {"kept": scoring.KEPT, "needles": needles})
+
+
+def compare(folder: Path) -> None:
+    """Add to ``reference.json`` what bfloat16 scores, over the stored ids and over all."""
+    other = json.loads((folder / "bfloat16.json").read_text("utf-8"))["answers"]
+    texts = scoring.read()
+    yardstick: dict[str, Any] = {}
+    for kind in ("short", "long"):
+        scores, full = [], []
+        for text in (text for text in texts if text.kind == kind):
+            tell(text.name)
+            exact, rough = (
+                np.load(folder / f"{dtype}-{text.name}.npy") for dtype in ("float32", "bfloat16")
+            )
+            scores.append(scoring.score(text.part, rough))
+            full.append(scoring.full_divergence(exact, rough))
+        whole = np.concatenate(full)
+        yardstick[kind] = scoring.summary(scores)
+        yardstick[kind]["full_kl_mean"] = float(whole.mean())
+        yardstick[kind]["full_kl_p99"] = float(np.quantile(whole, 0.99))
+    asked = [text for text in texts if text.kind == "needle"]
+    equal = sum(tuple(other[text.name]["answer"]) == text.answer for text in asked)
+    yardstick["needles"] = {"equal": equal, "of": len(asked)}
+    write(json.loads(REFERENCE.read_text("utf-8")) | {"bfloat16": yardstick})
+
+
+def write(reference: dict[str, Any]) -> None:
+    """Write ``reference.json``, one needle a line."""
+    head = json.dumps(
+        {key: value for key, value in reference.items() if key != "needles"}, indent=1
     )
-    body = json.dumps(head, indent=1)[:-2]
-    REFERENCE.write_text(f'{body},\n "needles": [\n{needle_lines}\n]}}\n', encoding="utf-8")
+    lines = ",\n".join(json.dumps(needle) for needle in reference["needles"])
+    REFERENCE.write_text(f'{head[:-2]},\n "needles": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def tell(line: str) -> None:
@@ -205,8 +214,8 @@ def main(command: str, *arguments: str) -> None:
         entries = fix(encoder.encode_text, encoder.encode)
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         TEXTS.write_text(f'{{"texts": [\n{lines}\n]}}\n', encoding="utf-8")
-    elif command == "pack":
-        pack(Path(arguments[0]))
+    elif command in ("pack", "compare"):
+        {"pack": pack, "compare": compare}[command](Path(arguments[0]))
     else:
         gguf, folder, dtype = arguments
         {"score": score, "answer": answer}[command](Path(gguf).resolve(), Path(folder), dtype)
