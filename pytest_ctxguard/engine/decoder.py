@@ -66,14 +66,10 @@ class Decoder(Protocol):
     def batch(self, source: Any, *, rows: int, capacity: int, size: int) -> Sequence[Any]:
         """Return ``size`` slots of ``capacity`` rows that start as the first ``rows`` of a slot.
 
-        They serve until the next ``batch`` or ``release``.
+        They serve until the next ``batch``.
         """
         ...
 
     def step(self, slots: Sequence[Any], tokens: Sequence[int], starts: Sequence[int]) -> Logits:
         """Compute one token in each of the leading slots of the batch, [len(slots), vocab]."""
-        ...
-
-    def release(self) -> None:
-        """Give the memory of the last batch back."""
         ...

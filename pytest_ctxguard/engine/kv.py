@@ -25,6 +25,15 @@ class KvBuffers:
         shape = (batch, config.kv_heads, rounded_up(rows), config.head_dim)
         return cls([np.zeros(shape, np.float32) for _ in range(2 * config.layers)])
 
+    def shaped(self, *, batch: int, capacity: int) -> KvBuffers | None:
+        """Return the same memory as room for other prompts; None where it is too small."""
+        first = self._arrays[0]
+        shape = (batch, first.shape[1], capacity, first.shape[3])
+        size = batch * first.shape[1] * capacity * first.shape[3]
+        if size > first.size:
+            return None
+        return KvBuffers([array.reshape(-1)[:size].reshape(shape) for array in self._arrays])
+
     @property
     def batch(self) -> int:
         """Prompts there is room for."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 from pytest_ctxguard.engine.decoder import Logits
 from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
-from pytest_ctxguard.engine.kv import KvBuffers
+from pytest_ctxguard.engine.kv import KvBuffers, rounded_up
 from pytest_ctxguard.engine.models.files import ModelFiles, rebuild
 from pytest_ctxguard.errors import ModelError
 
@@ -93,6 +93,7 @@ class OwnDecoder:
 
     def __init__(self, session: Any, config: ModelConfig) -> None:
         self._session, self.config = session, config
+        self._memory: KvBuffers | None = None  # kept: touching fresh memory is slow
         self._bank: KvBuffers | None = None
         self._slots: list[OwnSlot] = []
         self._calls: dict[int, _Call] = {}
@@ -102,20 +103,23 @@ class OwnDecoder:
         return OwnSlot(self._session, self.config)
 
     def batch(self, source: OwnSlot, *, rows: int, capacity: int, size: int) -> Sequence[OwnSlot]:
-        """Return slots that start as the first rows of another, in the last batch's memory."""
-        bank = self._bank
-        if bank is None or bank.batch < size or bank.capacity < capacity:
-            self.release()
-            self._bank = bank = KvBuffers.allocate(self.config, rows=capacity, batch=size)
-            self._slots = [OwnSlot(self._session, self.config, kv) for kv in bank.prompts()]
-        slots = self._slots[:size]
-        for slot in slots:
+        """Return slots that start as the first rows of another; the last batch's end."""
+        capacity = rounded_up(capacity)
+        if self._bank is None or (self._bank.batch, self._bank.capacity) != (size, capacity):
+            self._bank = self._shaped(size, capacity)
+            self._slots = [OwnSlot(self._session, self.config, kv) for kv in self._bank.prompts()]
+            self._calls = {}
+        for slot in self._slots:
             slot.copy_from(source, rows=rows)
-        return slots
+        return self._slots
 
-    def release(self) -> None:
-        """Give the memory of the last batch back."""
-        self._bank, self._slots, self._calls = None, [], {}
+    def _shaped(self, size: int, capacity: int) -> KvBuffers:
+        bank = self._memory and self._memory.shaped(batch=size, capacity=capacity)
+        if bank is None:
+            self._memory = self._bank = None  # the old one first, so that both are never held
+            self._slots, self._calls = [], {}
+            self._memory = bank = KvBuffers.allocate(self.config, rows=capacity, batch=size)
+        return bank
 
     def step(
         self, slots: Sequence[OwnSlot], tokens: Sequence[int], starts: Sequence[int]

@@ -16,7 +16,8 @@ from pytest_ctxguard.engine.prefix_files import WORTH, PrefixFiles
 from pytest_ctxguard.errors import BackendError, PromptTooLong
 
 CHUNK = 256  # tokens per prefill call
-BUDGET = 1 << 30  # bytes of keys and values kept for later prompts
+BUDGET = 512 << 20  # bytes of keys and values kept for later prompts
+BATCH_BUDGET = 768 << 20  # bytes of them in prompts that are decoded together
 SLOTS = 12  # prompts kept; of many short ones the older are hardly asked for again
 FINISH = Literal["stop", "length"]
 
@@ -92,6 +93,7 @@ class Runner:
         *,
         chunk: int = CHUNK,
         budget: int = BUDGET,
+        batch_budget: int = BATCH_BUDGET,
         files: PrefixFiles | None = None,
     ) -> None:
         """Wrap a decoder.
@@ -100,13 +102,15 @@ class Runner:
             decoder: the loaded model.
             chunk: tokens per prefill call; the answers do not depend on it.
             budget: bytes of keys and values to keep; the prompt being computed always fits.
+            batch_budget: bytes for prompts decoded together, beside those; memory is taken when
+                first needed.
             files: where long prompts are kept between runs; for decoders whose slots have ``kv``.
         """
         self.config = decoder.config
-        self._decoder, self._chunk, self._budget = decoder, chunk, budget
+        self._decoder, self._chunk = decoder, chunk
+        self._budget, self._batch_budget = budget, batch_budget
         self._prefixes, self._files = Prefixes(), files
         self._slots: dict[int, Any] = {}
-        self._batch_bytes = 0
 
     def generate(
         self,
@@ -205,8 +209,7 @@ class Runner:
         if 2 * shared < longest:
             return 1
         each = rounded_up(longest + room) * bytes_per_row(self.config)
-        free = self._budget - rounded_up(shared) * bytes_per_row(self.config)
-        return max(1, min(len(prompts), free // each))
+        return max(1, min(len(prompts), self._batch_budget // each))
 
     def _together(
         self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int]
@@ -216,7 +219,6 @@ class Runner:
         trunk, _, reuse = self._prefill(prompts[0][:shared], rows=0, room=0)
         capacity = min(max(map(len, prompts)) + max_tokens, window)
         slots = list(self._decoder.batch(trunk, rows=shared, capacity=capacity, size=len(prompts)))
-        self._batch_bytes = sum(slot.nbytes for slot in slots)
         answers: list[Answer] = []
         active = []
         for slot, prompt in zip(slots, prompts, strict=True):
@@ -259,10 +261,6 @@ class Runner:
         """Drop the slots unused for longest until what is kept and ``rows`` fit the budget."""
         wanted = rounded_up(rows) * bytes_per_row(self.config)
         while len(self._slots) >= SLOTS or self._held_bytes + wanted > self._budget:
-            if self._batch_bytes and self._held_bytes + wanted > self._budget:
-                self._decoder.release()
-                self._batch_bytes = 0
-                continue
             victim = self._prefixes.evict(keep=keep)
             if victim is None:
                 return
@@ -270,8 +268,8 @@ class Runner:
 
     @property
     def _held_bytes(self) -> int:
-        live: int = sum(slot.nbytes for slot in self._slots.values())
-        return self._batch_bytes + live
+        held: int = sum(slot.nbytes for slot in self._slots.values())
+        return held
 
 
 def _compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:

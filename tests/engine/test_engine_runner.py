@@ -134,7 +134,7 @@ def test_prompts_decoded_together_are_answered_as_each_alone(tiny_files, stop_at
 def test_a_batch_that_does_not_fit_the_budget_is_cut_in_parts(tiny_files):
     prompts = wordings(20, 7, 33, 12, 2)
     row = bytes_per_row(TINY)
-    parts = load(tiny_files, budget=row * STEP * 3).generate_many(prompts, max_tokens=6)
+    parts = load(tiny_files, batch_budget=row * STEP * 2).generate_many(prompts, max_tokens=6)
     whole = load(tiny_files).generate_many(prompts, max_tokens=6)
     assert [one.tokens for one in parts] == [one.tokens for one in whole]
 

@@ -147,9 +147,6 @@ class OptimumDecoder:
         """Refuse; ``batches`` is false."""
         raise BackendError(ONE_AT_A_TIME)
 
-    def release(self) -> None:
-        """Do nothing: there is never a batch to give back."""
-
 
 def open_optimum(folder: Path, graph: Path, *, threads: int) -> OptimumDecoder:
     """Load a graph with Optimum's inputs and outputs.
