@@ -1,4 +1,4 @@
-"""Qwen2 in float64 numpy, from the paper's formulas: what the exported graph is compared with."""
+"""Qwen2 and Llama in float64 numpy, from the paper's formulas: what the exported graph is compared with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _norm(x: Array, gamma: Array, eps: float) -> Array:
 
 
 def _heads(x: Array, w: Mapping[str, Array], name: str, size: int) -> Array:
-    y = x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+    y = x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0)  # Llama has none
     return y.reshape(len(x), -1, size).transpose(1, 0, 2)
 
 

@@ -40,14 +40,16 @@ def tiny_weights(
         return Weight(draw.standard_normal(shape, dtype=np.float32) * np.float32(scale))
 
     hidden, width = config.hidden, config.kv_heads * config.head_dim
-    rows = {"attn_q": hidden, "attn_k": width, "attn_v": width}
+    queries = config.heads * config.head_dim
+    rows = {"attn_q": queries, "attn_k": width, "attn_v": width}
     weights = {"token_embd.weight": _q8(normal(config.vocab, hidden))}
     for layer in range(config.layers):
         block = f"blk.{layer}"
         for name, count in rows.items():
             weights[f"{block}.{name}.weight"] = normal(count, hidden, scale=hidden**-0.5)
-            weights[f"{block}.{name}.bias"] = normal(count, scale=0.1)
-        weights[f"{block}.attn_output.weight"] = normal(hidden, hidden, scale=hidden**-0.5)
+            if config.biased:
+                weights[f"{block}.{name}.bias"] = normal(count, scale=0.1)
+        weights[f"{block}.attn_output.weight"] = normal(hidden, queries, scale=queries**-0.5)
         weights[f"{block}.ffn_gate.weight"] = normal(config.ffn, hidden, scale=hidden**-0.5)
         weights[f"{block}.ffn_up.weight"] = normal(config.ffn, hidden, scale=hidden**-0.5)
         weights[f"{block}.ffn_down.weight"] = normal(hidden, config.ffn, scale=config.ffn**-0.5)

@@ -24,7 +24,9 @@ from pytest_ctxguard.engine.checkpoints.weights import LOSSLESS, Weight, pack
 from pytest_ctxguard.engine.export.calibrate import Calibration, Floats, LayerRanges, rotary
 from pytest_ctxguard.engine.export.rows import split_channels
 from pytest_ctxguard.engine.export.writer import MICROSOFT, GraphWriter, signature
+from pytest_ctxguard.errors import ModelError
 
+HEAD_STEP = 16  # what GroupQueryAttention's kernel asks of a head's width
 EXTRA = 64  # columns that split the largest channels; the kernels work in blocks of 64
 
 
@@ -46,7 +48,15 @@ def export(
         sequences: token ids that show which channels are large.
         unsigned: store weights as uint8 around 128, for processors whose int8 products saturate.
         progress: told the number of layers written.
+
+    Raises:
+        ModelError: the runtime has no attention for heads of this width.
     """
+    if config.head_dim % HEAD_STEP:
+        raise ModelError(
+            f"a head of this model has {config.head_dim} channels; ONNX Runtime's attention wants "
+            f"a multiple of {HEAD_STEP}. Choose another model, or an ONNX export of this one."
+        )
     writer = GraphWriter(folder, eps=config.eps, unsigned=unsigned)
     cos, sin = rotary(config, rows=config.window)
     writer.constant("rope.cos", cos)

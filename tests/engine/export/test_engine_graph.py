@@ -10,6 +10,7 @@ from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.models.files import write_manifest
 from pytest_ctxguard.engine.own import load_own
 from pytest_ctxguard.engine.runner import Runner
+from pytest_ctxguard.errors import ModelError
 from tests.engine.numpy_decoder import logits
 from tests.engine.tiny import TINY, export_tiny, sample_ids, tiny_weights
 
@@ -19,6 +20,11 @@ VARIANTS = {
     "tied": (SMALL, True),
     "head of its own": (SMALL, False),
     "grouped heads": (replace(SMALL, hidden=96, heads=6, kv_heads=2), True),
+    "llama": (replace(SMALL, architecture="llama"), True),
+    "heads wider than the stream": (
+        replace(SMALL, architecture="llama", heads=4, kv_heads=2, head_dim=32),
+        False,
+    ),
     "one layer": (replace(SMALL, layers=1), True),
     "other rope and eps": (replace(SMALL, rope_theta=1e6, eps=1e-3, layers=3), False),
 }
@@ -62,3 +68,10 @@ def test_a_row_of_zeros_is_no_division_by_zero(tmp_path):
     files = store.resolve(str(folder), fits=lambda files: True)
     logits = Runner(load_own(files, threads=1)).logits([5, 5, 5], rows=3)
     assert np.isfinite(logits).all()
+
+
+def test_heads_the_runtime_cannot_attend_with_are_refused_at_once(tmp_path):
+    config = replace(SMALL, head_dim=24)
+    with pytest.raises(ModelError, match="24 channels; ONNX Runtime's attention wants .* 16"):
+        export(config, tiny_weights(config), folder=tmp_path, sequences=sample_ids(config))
+    assert not list(tmp_path.iterdir())
