@@ -1,4 +1,4 @@
-"""Qwen2 and Llama in float64 numpy, from the paper's formulas: what the exported graph is compared with."""
+"""Qwen2 and Llama in float64 numpy, from the papers: what the exported graph is compared with."""
 
 from __future__ import annotations
 

@@ -93,6 +93,8 @@ def load(gguf: Path, dtype: str) -> tuple[Any, dict[str, list[int]]]:
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=getattr(torch, dtype), attn_implementation="eager"
     )
+    if {parameter.dtype for parameter in model.parameters()} != {getattr(torch, dtype)}:
+        raise SystemExit(f"transformers keeps weights of other types than {dtype}")
     if dtype == "float32":
         check_weights(model, gguf)
     return model, ids

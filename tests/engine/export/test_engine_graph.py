@@ -72,6 +72,6 @@ def test_a_row_of_zeros_is_no_division_by_zero(tmp_path):
 
 def test_heads_the_runtime_cannot_attend_with_are_refused_at_once(tmp_path):
     config = replace(SMALL, head_dim=24)
-    with pytest.raises(ModelError, match="24 channels; ONNX Runtime's attention wants .* 16"):
+    with pytest.raises(ModelError, match=r"24 channels; ONNX Runtime's attention wants .* 16"):
         export(config, tiny_weights(config), folder=tmp_path, sequences=sample_ids(config))
     assert not list(tmp_path.iterdir())
