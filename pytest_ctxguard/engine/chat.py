@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_ctxguard.backend import GREEDY, Completion, Message, Sampling, ToolChoice, Watch
+from pytest_ctxguard.engine.answer import Generated
 from pytest_ctxguard.engine.numerics import numerics
 from pytest_ctxguard.engine.reply import Reply
-from pytest_ctxguard.engine.runner import Generated
 from pytest_ctxguard.engine.sampling import Sampler
 from pytest_ctxguard.engine.toolcalls import (
     CLOSE,

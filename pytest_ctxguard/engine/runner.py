@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_ctxguard.engine.answer import Answer, Choose, Done, Generated, compact
 from pytest_ctxguard.engine.decoder import Decoder, Logits
 from pytest_ctxguard.engine.kv import bytes_per_row, rounded_up
 from pytest_ctxguard.engine.prefix import Prefixes, chunks, shared_by_all
@@ -19,69 +18,6 @@ CHUNK = 256  # tokens per prefill call
 BUDGET = 512 << 20  # bytes of keys and values kept for later prompts
 BATCH_BUDGET = 768 << 20  # bytes of them in prompts that are decoded together
 SLOTS = 12  # prompts kept; of many short ones the older are hardly asked for again
-FINISH = Literal["stop", "length"]
-
-Choose = Callable[[NDArray[np.float32]], int]
-Done = Callable[[Sequence[int]], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A continuation.
-
-    Attributes:
-        tokens: the ids generated, without the stop id.
-        finish_reason: ``stop``, or ``length`` when ``max_tokens`` or the window was reached.
-        prompt_tokens: length of the prompt.
-        cached_tokens: how many of those were not computed again.
-    """
-
-    tokens: tuple[int, ...]
-    finish_reason: FINISH
-    prompt_tokens: int
-    cached_tokens: int
-
-
-class Answer:
-    """A continuation that grows token by token, and knows when it is over."""
-
-    def __init__(
-        self,
-        prompt: Sequence[int],
-        *,
-        cached: int,
-        limit: int,
-        stop: Collection[int],
-        done: Done | None = None,
-        choose: Choose | None = None,
-    ) -> None:
-        self._length, self._cached, self._limit = len(prompt), cached, limit
-        self._stop, self._done, self._choose = stop, done, choose
-        self._finish: FINISH = "length"
-        self.tokens: list[int] = []
-
-    @property
-    def position(self) -> int:
-        """The position of the last token."""
-        return self._length + len(self.tokens) - 1
-
-    def extend(self, logits: NDArray[np.float32]) -> bool:
-        """Take the next token from its logits [vocab]; tell whether another one is wanted."""
-        if len(self.tokens) >= self._limit:
-            return False
-        token = int(logits.argmax()) if self._choose is None else self._choose(logits)
-        if token in self._stop:
-            self._finish = "stop"
-            return False
-        self.tokens.append(token)
-        if self._done is not None and self._done(self.tokens):
-            self._finish = "stop"
-            return False
-        return len(self.tokens) < self._limit
-
-    def result(self) -> Generated:
-        """Return what was generated."""
-        return Generated(tuple(self.tokens), self._finish, self._length, self._cached)
 
 
 class Runner:
@@ -231,7 +167,7 @@ class Runner:
             )
             answers.append(answer)
             active.append((answer, answer.extend(logits[-1])))
-        growing = _compact(slots, active)
+        growing = compact(slots, active)
         while growing:
             logits = self._decoder.step(
                 slots[: len(growing)],
@@ -239,7 +175,7 @@ class Runner:
                 [answer.position for answer in growing],
             )
             steps = zip(growing, logits, strict=True)
-            growing = _compact(slots, [(answer, answer.extend(row)) for answer, row in steps])
+            growing = compact(slots, [(answer, answer.extend(row)) for answer, row in steps])
         return [answer.result() for answer in answers]
 
     def _compute(self, slot: Any, prompt: Sequence[int], *, start: int, rows: int) -> Logits:
@@ -270,15 +206,3 @@ class Runner:
     def _held_bytes(self) -> int:
         held: int = sum(slot.nbytes for slot in self._slots.values())
         return held
-
-
-def _compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:
-    """Return the answers that still grow, their slots moved to the front in the same order."""
-    growing = [answer for answer, grows in answers]
-    for index in reversed(range(len(answers))):
-        if not answers[index][1]:
-            last = growing.pop()
-            if index < len(growing):
-                slots[index].copy_from(slots[len(growing)], rows=last.position)
-                growing[index] = last
-    return growing

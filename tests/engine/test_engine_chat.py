@@ -6,9 +6,10 @@ import time
 import pytest
 
 from pytest_ctxguard.backend import BatchBackend, Sampling, ToolCall
+from pytest_ctxguard.engine.answer import Generated
 from pytest_ctxguard.engine.chat import EngineBackend
 from pytest_ctxguard.engine.own import load_own
-from pytest_ctxguard.engine.runner import Generated, Runner
+from pytest_ctxguard.engine.runner import Runner
 from pytest_ctxguard.errors import BackendError, PromptTooLong
 from pytest_ctxguard.tokens.request import RequestEncoder
 
