@@ -1,4 +1,4 @@
-"""Run a decoder in float32 over sample tokens, layer by layer, to see how large each channel gets.
+"""Run a decoder in float32 over sample tokens, layer by layer, to see how large each channel is.
 
 Plain numpy, a second way to compute what ``graph.py`` writes down; one pass over the weights
 serves both.
@@ -19,15 +19,17 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class LayerRanges:
-    """Largest magnitudes by channel at the inputs of a layer's products.
+    """How large the channels are at the inputs of a layer's products.
 
     Attributes:
-        attention: at queries, keys and values, shape [hidden].
-        feed_forward: at gate and up, shape [hidden].
+        attention: largest magnitudes at queries, keys and values, shape [hidden].
+        feed_forward: largest magnitudes at gate and up, shape [hidden].
+        down: mean squares at the product that ends the layer, shape [ffn].
     """
 
     attention: Floats
     feed_forward: Floats
+    down: Floats
 
 
 class Calibration:
@@ -48,12 +50,16 @@ class Calibration:
         gate = fed @ tensors["ffn_gate.weight"].T
         gated = gate / (1 + np.exp(-gate)) * (fed @ tensors["ffn_up.weight"].T)
         self._hidden = self._hidden + gated @ tensors["ffn_down.weight"].T
-        return LayerRanges(*(np.abs(each).max(axis=0) for each in (normed, fed)))
+        return LayerRanges(
+            attention=np.abs(normed).max(axis=0),
+            feed_forward=np.abs(fed).max(axis=0),
+            down=np.mean(gated * gated, axis=0),
+        )
 
-    def final(self, gamma: Floats) -> Floats:
-        """Return the ranges at the head's input, shape [hidden]."""
-        largest: Floats = np.abs(self._norm(gamma)).max(axis=0)
-        return largest
+    def final(self, gamma: Floats) -> tuple[Floats, Floats]:
+        """Return largest magnitudes and mean squares at the head's input, each [hidden]."""
+        normed = self._norm(gamma)
+        return np.abs(normed).max(axis=0), np.mean(normed * normed, axis=0)
 
     def _norm(self, gamma: Floats) -> Floats:
         mean = np.mean(self._hidden * self._hidden, axis=-1, keepdims=True)

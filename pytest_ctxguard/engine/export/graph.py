@@ -9,7 +9,7 @@ to the memory of the pasts, so that attention appends its rows in place.
 
 Products are integer: 8-bit rows of weights (``rows.py``) with activations rounded to 8 bits, one
 scale a token. Where that is too coarse, the rounding error is rounded again, as a second part
-(``parts=2``): the input of each layer's last product, and of the head.
+(``parts=2``): everywhere but before gate and up, which are most of the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 from pytest_ctxguard.engine.checkpoints.weights import LOSSLESS, Weight, pack
 from pytest_ctxguard.engine.export.calibrate import Calibration, Floats, LayerRanges, rotary
-from pytest_ctxguard.engine.export.rows import split_channels
+from pytest_ctxguard.engine.export.rows import balance, split_channels
 from pytest_ctxguard.engine.export.writer import MICROSOFT, GraphWriter, signature
 from pytest_ctxguard.errors import ModelError
 
@@ -105,7 +105,7 @@ class _Layer:
         gamma = self._tensors["attn_norm.weight"] * split.share
         normed, hidden = writer.add_norm(f"{name}_norm", hidden, delta=delta, gamma=gamma)
         matrix = np.concatenate([self._tensors[f"attn_{part}.weight"] for part in "qkv"])
-        x = writer.rounded(f"{name}.in", normed, split=split)
+        x = writer.rounded(f"{name}.in", normed, split=split, parts=2)
         y = writer.scaled(f"{name}_qkv", writer.product(f"{name}_qkv", x, matrix=matrix), x.scale)
         if config.biased:
             bias = np.concatenate([self._tensors[f"attn_{part}.bias"] for part in "qkv"])
@@ -129,7 +129,7 @@ class _Layer:
     def feed_forward(self, attended: str, hidden: str) -> tuple[str, str]:
         """Project what was attended, then feed forward; return residual stream and delta."""
         writer, name, tensors = self._writer, self._name, self._tensors
-        x = writer.rounded(f"{name}.attended.in", attended)
+        x = writer.rounded(f"{name}.attended.in", attended, parts=2)
         out = writer.product(f"{name}.attn_output", x, matrix=tensors["attn_output.weight"])
         delta = writer.scaled(f"{name}.attn_output", out, x.scale)
         split = split_channels(self._ranges.feed_forward, extra=EXTRA)
@@ -141,10 +141,12 @@ class _Layer:
         # QuickGelu with alpha 1 is SiLU in one pass
         silu = writer.node("QuickGelu", [gate], [f"{name}.silu"], domain=MICROSOFT, alpha=1.0)
         # The scale of `up` waits for the end, which saves a pass over [S, ffn]
-        up = writer.product(f"{name}.ffn_up", x, matrix=tensors["ffn_up.weight"])
+        factors = balance(tensors["ffn_down.weight"], self._ranges.down)
+        matrix = tensors["ffn_up.weight"] * factors[:, None]
+        up = writer.product(f"{name}.ffn_up", x, matrix=matrix)
         gated = writer.node("Mul", [silu, up], [f"{name}.gated"])
         y = writer.rounded(f"{name}.gated.in", gated, parts=2)
-        out = writer.product(f"{name}.ffn_down", y, matrix=tensors["ffn_down.weight"])
+        out = writer.product(f"{name}.ffn_down", y, matrix=tensors["ffn_down.weight"] / factors)
         both = writer.node("Mul", [x.scale, y.scale], [f"{name}.ffn_down.scale"])
         return hidden, writer.scaled(f"{name}.ffn_down", out, both)
 
@@ -159,11 +161,15 @@ def _head(
     delta: str,
 ) -> None:
     norm = weights["output_norm.weight"].floats()
-    split = split_channels(calibration.final(norm), extra=EXTRA)
-    normed, _ = writer.add_norm("output_norm", hidden, delta=delta, gamma=norm * split.share)
-    x = writer.rounded("output.in", normed, split=split, parts=2)
     matrix = weights.get("output.weight", weights["token_embd.weight"]).floats()
-    logits = writer.scaled("output", writer.product("output", x, matrix=matrix), x.scale)
+    largest, energy = calibration.final(norm)
+    factors = balance(matrix, energy)
+    split = split_channels(largest * factors, extra=EXTRA)
+    gamma = norm * factors * split.share
+    normed, _ = writer.add_norm("output_norm", hidden, delta=delta, gamma=gamma)
+    x = writer.rounded("output.in", normed, split=split, parts=2)
+    logits = writer.product("output", x, matrix=matrix / factors)
+    logits = writer.scaled("output", logits, x.scale)
     writer.node("Identity", [logits], ["logits"])
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 LEVELS = 127  # of each sign
+POWERS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75)  # of a column's largest weight, to balance by
 BLOCK = 1 << 14  # rows rounded at once, to bound the memory it takes
 
 
@@ -74,6 +75,33 @@ def split_channels(largest: Floats, *, extra: int) -> Split:
     for _ in range(extra):
         copies[np.argmax(largest / copies)] += 1
     return Split(copies)
+
+
+def balance(matrix: Floats, energy: Floats) -> Floats:
+    """Return factors [K] for the columns to be divided by, and the input multiplied.
+
+    A row's scale follows its largest weight, so columns with large weights cost the others their
+    precision. The factors are a power of each column's largest weight, the one of ``POWERS`` with
+    the least rounding error expected: the rows' squared scales times the input's energy.
+
+    Args:
+        matrix: weights [N, K].
+        energy: mean square of each input channel, shape [K].
+    """
+    largest = np.maximum(np.abs(matrix).max(axis=0), np.finfo(np.float32).tiny)
+    best: Floats = np.ones_like(largest)
+    least = np.inf
+    for power in POWERS:
+        factors = largest**power
+        factors = (factors / np.exp(np.log(factors).mean())).astype(np.float32)
+        tops = [
+            np.abs(matrix[start : start + BLOCK] / factors).max(axis=1)
+            for start in range(0, len(matrix), BLOCK)
+        ]
+        error = float((np.concatenate(tops).astype(float) ** 2).sum() * (factors**2 * energy).sum())
+        if error < least:
+            best, least = factors, error
+    return best
 
 
 def quantize_rows(matrix: Floats, split: Split | None = None) -> Rows:

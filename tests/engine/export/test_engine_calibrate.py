@@ -35,7 +35,10 @@ def test_the_ranges_are_those_of_the_formulas(weights, monkeypatch):
         tensors = {k.removeprefix(block): v for k, v in weights.items() if k.startswith(block)}
         ranges = calibration.layer(tensors)
         found += [ranges.attention, ranges.feed_forward]
-    found.append(calibration.final(weights["output_norm.weight"]))
+    largest, energy = calibration.final(weights["output_norm.weight"])
+    found.append(largest)
+    last = np.concatenate(seen[norms - 1 :: norms])
+    np.testing.assert_allclose(energy, (last**2).mean(axis=0), rtol=2e-4)
     assert len(found) == len(wanted)
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-6)

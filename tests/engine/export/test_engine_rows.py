@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ctxguard.engine.export.rows import BLOCK, LEVELS, quantize_rows, split_channels
+from pytest_ctxguard.engine.export.rows import (
+    BLOCK,
+    LEVELS,
+    balance,
+    quantize_rows,
+    split_channels,
+)
 
 
 def matrix(rows: int = 9, columns: int = 40, *, seed: int = 0) -> np.ndarray:
@@ -67,3 +73,23 @@ def test_rows_are_rounded_alike_in_any_block(count):
     wanted = matrix(count, 3)
     levels = quantize_rows(wanted).levels
     np.testing.assert_array_equal(levels[:, -4:], quantize_rows(wanted[-4:]).levels)
+
+
+def test_balanced_columns_lose_less_where_large_weights_meet_small_inputs():
+    draw = np.random.default_rng(2)
+    wanted = matrix(64, 40)
+    wanted[:, :4] *= 30
+    x = draw.standard_normal((200, 40)).astype(np.float32)
+    x[:, :4] /= 30
+    factors = balance(wanted, (x * x).mean(axis=0))
+    assert factors[:4].min() > 2 * factors[4:].max()
+    exact = x @ wanted.T
+    plain = x @ quantize_rows(wanted).floats().T
+    balanced = (x * factors) @ quantize_rows(wanted / factors).floats().T
+    assert np.square(balanced - exact).mean() < np.square(plain - exact).mean() / 4
+
+
+def test_nothing_is_balanced_where_it_would_not_help():
+    wanted = matrix(64, 40)
+    energy = np.abs(wanted).max(axis=0) ** 8  # large weights meet much larger inputs
+    np.testing.assert_allclose(balance(wanted, energy), 1)
