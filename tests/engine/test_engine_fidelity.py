@@ -2,7 +2,9 @@
 
 The first two floors are the project's promise for the model it ships. That of the needle answers,
 62 of 64, is missed: 59 are equal, and the others part where torch itself is within 0.05 logits of
-a tie (docs/engine.md). What is held here is what was reached. The divergence is over the 48
+a tie (docs/engine.md). What is held here is what was reached, on a part of the set that takes
+a minute: all short texts, the 4,000-token context, every third needle prompt; the whole is for
+``benchmarks/fidelity.py``. The divergence is over the 48
 likeliest ids and one bucket for all others, a lower bound of that over the whole vocabulary.
 """
 
@@ -24,18 +26,23 @@ from tests.engine.data import make_fidelity
 
 TOP1_AT_LEAST = 0.96
 KL_AT_MOST = 0.003
-EQUAL_AT_LEAST = 57  # of 64; 59 were, on a processor with VNNI
+EQUAL_AT_LEAST = 19  # of 22; 21 were, on a processor with VNNI
 NEAR_TIE = 0.15  # logits between torch's first and second choice
 TEXTS = fidelity.read()
+SCORED = [
+    *(text for text in TEXTS if text.kind == "short"),
+    *(text for text in TEXTS if text.kind == "long" and len(text.ids) < 5_000),
+    *[text for text in TEXTS if text.kind == "needle"][::3],
+]
 MANIFEST = json.loads(make_fidelity.TEXTS.read_text("utf-8"))["texts"]
 REFERENCE = json.loads(make_fidelity.REFERENCE.read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
 def report(default_model):
-    """Score the engine once, on the whole set."""
+    """Score the engine once."""
     runner = Runner(load(default_model, threads=usable_processors()))
-    return fidelity.measure(runner, TEXTS, told=no_progress)
+    return fidelity.measure(runner, SCORED, told=no_progress)
 
 
 @pytest.mark.model
@@ -72,6 +79,7 @@ def test_the_reference_is_of_these_texts_and_the_pinned_model():
 
 def test_the_set_is_as_large_as_it_claims():
     assert Counter(text.kind for text in TEXTS) == {"short": 20, "long": 3, "needle": 64}
+    assert Counter(text.kind for text in SCORED) == {"short": 20, "long": 1, "needle": 22}
     for text in TEXTS:
         assert len(text.part.top) == sum(end - start for start, end in text.windows)
         assert len(text.margins) >= len(text.answer) > 0 or text.kind != "needle"
