@@ -27,7 +27,7 @@ from tests.engine.data import make_fidelity
 TOP1_AT_LEAST = 0.96
 KL_AT_MOST = 0.003
 EQUAL_AT_LEAST = 19  # of 22; 21 were, on a processor with VNNI
-NEAR_TIE = 0.15  # logits between torch's first and second choice
+NEAR_TIE = 0.1  # logits between torch's first and second choice
 TEXTS = fidelity.read()
 SCORED = [
     *(text for text in TEXTS if text.kind == "short"),
