@@ -80,6 +80,16 @@ class Peer(Protocol):
         ...
 
 
+def one_by_one(
+    peer: Peer, prompts: list[list[int]], *, max_tokens: int, stop: Sequence[int]
+) -> list[Reply]:
+    """Continue prompts in turn, for an engine that decodes one sequence at a time."""
+    return [
+        peer.generate(prompt, max_tokens=max_tokens, stop=stop, on_token=lambda: None)
+        for prompt in prompts
+    ]
+
+
 def peak_rss_mb() -> float:
     """Return the largest resident set of this process so far."""
     import resource  # not on every system, where the rest can still be imported

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import llama_cpp
 
-from benchmarks.worker import Reply, Settings
+from benchmarks.worker import Reply, Settings, one_by_one
 
 
 def prepare(settings: Settings) -> str:
@@ -82,10 +82,7 @@ class LlamaCpp:
         self, prompts: list[list[int]], *, max_tokens: int, stop: Sequence[int]
     ) -> list[Reply]:
         """Continue prompts one by one: the binding decodes one sequence."""
-        return [
-            self.generate(prompt, max_tokens=max_tokens, stop=stop, on_token=lambda: None)
-            for prompt in prompts
-        ]
+        return one_by_one(self, prompts, max_tokens=max_tokens, stop=stop)
 
     def _shared(self, prompt: list[int]) -> int:
         """Count what the binding's own prefix match is about to keep."""

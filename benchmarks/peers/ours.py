@@ -42,7 +42,7 @@ class Ours:
             "pytest-ctxguard": importlib.metadata.version("pytest-ctxguard"),
             "onnxruntime": onnxruntime.__version__,
             **backend.identity,
-            "together": "yes" if hasattr(self._runner, "generate_many") else "no",
+            "together": "yes",
         }
 
     def generate(
@@ -67,13 +67,8 @@ class Ours:
         self, prompts: list[list[int]], *, max_tokens: int, stop: Sequence[int]
     ) -> list[Reply]:
         """Continue several prompts, together where the runner can."""
-        if hasattr(self._runner, "generate_many"):
-            results = self._runner.generate_many(prompts, max_tokens=max_tokens, stop=tuple(stop))
-            return [_reply(result) for result in results]
-        return [
-            _reply(self._runner.generate(prompt, max_tokens=max_tokens, stop=tuple(stop)))
-            for prompt in prompts
-        ]
+        results = self._runner.generate_many(prompts, max_tokens=max_tokens, stop=tuple(stop))
+        return [_reply(result) for result in results]
 
 
 def _reply(result: Any) -> Reply:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import transformers
 
-from benchmarks.worker import Reply, Settings
+from benchmarks.worker import Reply, Settings, one_by_one
 
 
 def prepare(settings: Settings) -> str:
@@ -69,10 +69,7 @@ class TorchBf16:
         self, prompts: list[list[int]], *, max_tokens: int, stop: Sequence[int]
     ) -> list[Reply]:
         """Continue prompts one by one."""
-        return [
-            self.generate(prompt, max_tokens=max_tokens, stop=stop, on_token=lambda: None)
-            for prompt in prompts
-        ]
+        return one_by_one(self, prompts, max_tokens=max_tokens, stop=stop)
 
     def _crop(self, prompt: list[int]) -> int:
         """Cut the cache to the shared prefix, leaving one token to compute; return its length."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pytest_ctxguard.engine.decoder import Slot
 
 FINISH = Literal["stop", "length"]
 
@@ -74,7 +76,7 @@ class Answer:
         return Generated(tuple(self.tokens), self._finish, self._length, self._cached)
 
 
-def compact(slots: list[Any], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:
+def compact(slots: Sequence[Slot], answers: Sequence[tuple[Answer, bool]]) -> list[Answer]:
     """Return the answers that still grow, their slots moved to the front in the same order."""
     growing = [answer for answer, grows in answers]
     for index in reversed(range(len(answers))):

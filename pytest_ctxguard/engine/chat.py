@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_ctxguard.backend import GREEDY, Completion, Message, Sampling, ToolChoice, Watch
-from pytest_ctxguard.engine.answer import Generated
+from pytest_ctxguard.engine.answer import Choose, Done, Generated
 from pytest_ctxguard.engine.numerics import numerics
 from pytest_ctxguard.engine.reply import Reply
 from pytest_ctxguard.engine.sampling import Sampler
@@ -23,8 +20,7 @@ from pytest_ctxguard.engine.toolcalls import (
     required_opening,
 )
 from pytest_ctxguard.errors import BackendError
-
-Choose = Callable[[NDArray[np.float32]], int]
+from pytest_ctxguard.tokens.pieces import decode_spelled
 
 
 class Encoder(Protocol):
@@ -68,7 +64,7 @@ class Generator(Protocol):
         *,
         max_tokens: int,
         stop: Collection[int] = (),
-        done: Callable[[Sequence[int]], bool] | None = None,
+        done: Done | None = None,
         choose: Choose | None = None,
     ) -> Generated:
         """Continue a prompt until a stop id, ``done``, or ``max_tokens``.
@@ -200,7 +196,7 @@ class EngineBackend:
         prompt: Sequence[int],
         *,
         max_tokens: int,
-        done: Callable[[Sequence[int]], bool] | None,
+        done: Done | None,
         choose: Choose | None,
     ) -> Generated:
         with self._turn:
@@ -214,12 +210,7 @@ class EngineBackend:
 
     def _text(self, tokens: Sequence[int]) -> str:
         """Decode, spelling out the tool-call tags, which are control tokens."""
-        text, start = "", 0
-        for index, token in enumerate(tokens):
-            if token in self._tags:
-                text += self.encoder.decode(tokens[start:index]) + self._tags[token]
-                start = index + 1
-        return text + self.encoder.decode(tokens[start:])
+        return decode_spelled(tokens, spelled=self._tags, decode=self.encoder.decode)
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:

@@ -54,8 +54,8 @@ class Decoder(Protocol):
         """The model's shape; ``window`` is its context window in tokens."""
         ...
 
-    def slot(self) -> Any:
-        """Return a new, empty ``Slot`` of this decoder's kind."""
+    def slot(self) -> Slot:
+        """Return a new, empty slot, of this decoder's kind."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Decoder(Protocol):
         """Whether prompts can be decoded together; else ``batch`` and ``step`` are not called."""
         ...
 
-    def batch(self, source: Any, *, rows: int, capacity: int, size: int) -> Sequence[Any]:
+    def batch(self, source: Any, *, rows: int, capacity: int, size: int) -> Sequence[Slot]:
         """Return ``size`` slots of ``capacity`` rows that start as the first ``rows`` of a slot.
 
         They serve until the next ``batch``.

@@ -14,6 +14,7 @@ from pytest_ctxguard.engine.decoder import Logits
 from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
 from pytest_ctxguard.engine.kv import KvBuffers, rounded_up
 from pytest_ctxguard.engine.models.files import ModelFiles, rebuild
+from pytest_ctxguard.engine.session import session_options
 from pytest_ctxguard.errors import ModelError
 
 
@@ -147,15 +148,13 @@ def load_own(files: ModelFiles, *, threads: int) -> OwnDecoder:
     """
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     with ThreadPoolExecutor(1) as pool:
         checked = pool.submit(files.check, DATA_FILE)
         try:
             session = onnxruntime.InferenceSession(
-                files.folder / GRAPH_FILE, options, providers=["CPUExecutionProvider"]
+                files.folder / GRAPH_FILE,
+                session_options(threads),
+                providers=["CPUExecutionProvider"],
             )
         except Exception as error:  # the runtime's own classes share no public base
             checked.result()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pytest_ctxguard.engine.answer import Answer, Choose, Done, Generated, compact
-from pytest_ctxguard.engine.decoder import Decoder, Logits
+from pytest_ctxguard.engine.decoder import Decoder, Logits, Slot
 from pytest_ctxguard.engine.kv import bytes_per_row, rounded_up
 from pytest_ctxguard.engine.prefix import Prefixes, chunks, shared_by_all
 from pytest_ctxguard.engine.prefix_files import WORTH, PrefixFiles
@@ -46,7 +46,7 @@ class Runner:
         self._decoder, self._chunk = decoder, chunk
         self._budget, self._batch_budget = budget, batch_budget
         self._prefixes, self._files = Prefixes(), files
-        self._slots: dict[int, Any] = {}
+        self._slots: dict[int, Slot] = {}
 
     def generate(
         self,
@@ -109,7 +109,7 @@ class Runner:
         """
         return self._prefill(prompt, rows=rows, room=0)[1]
 
-    def _prefill(self, prompt: Sequence[int], *, rows: int, room: int) -> tuple[Any, Logits, int]:
+    def _prefill(self, prompt: Sequence[int], *, rows: int, room: int) -> tuple[Slot, Logits, int]:
         """Compute what no live prefix covers; return slot, last logits and rows reused."""
         length, window = len(prompt), self.config.window
         self._check(prompt)
@@ -126,16 +126,22 @@ class Runner:
         reuse = self._read_file(slot, prompt, reuse=plan.reuse)
         logits = self._compute(slot, prompt, start=reuse, rows=rows)
         self._prefixes.commit(plan.slot, prompt)
-        if self._files is not None and length - reuse >= WORTH:
-            self._files.keep(prompt, slot.kv.rows(length))
+        self._write_file(slot, prompt, reuse=reuse)
         return slot, logits, reuse
 
     def _read_file(self, slot: Any, prompt: Sequence[int], *, reuse: int) -> int:
         """Take rows from disk where that saves much; return how many are there then."""
-        kept = self._files.longest(prompt, beyond=reuse) if self._files is not None else None
-        if kept is None or self._files is None:
+        if self._files is None:
+            return reuse
+        kept = self._files.longest(prompt, beyond=reuse)
+        if kept is None:
             return reuse
         return kept.tokens if self._files.load(kept, into=slot.kv.rows(kept.tokens)) else 0
+
+    def _write_file(self, slot: Any, prompt: Sequence[int], *, reuse: int) -> None:
+        """Keep a prompt's rows on disk if many of them were computed."""
+        if self._files is not None and len(prompt) - reuse >= WORTH:
+            self._files.keep(prompt, slot.kv.rows(len(prompt)))
 
     def _batch_size(self, prompts: Sequence[Sequence[int]], *, room: int) -> int:
         """Return how many prompts to decode together: 1 where they share too little, or no room."""
@@ -154,7 +160,7 @@ class Runner:
         shared, window = shared_by_all(prompts), self.config.window
         trunk, _, reuse = self._prefill(prompts[0][:shared], rows=0, room=0)
         capacity = min(max(map(len, prompts)) + max_tokens, window)
-        slots = list(self._decoder.batch(trunk, rows=shared, capacity=capacity, size=len(prompts)))
+        slots = self._decoder.batch(trunk, rows=shared, capacity=capacity, size=len(prompts))
         answers: list[Answer] = []
         active = []
         for slot, prompt in zip(slots, prompts, strict=True):
@@ -178,7 +184,7 @@ class Runner:
             growing = compact(slots, [(answer, answer.extend(row)) for answer, row in steps])
         return [answer.result() for answer in answers]
 
-    def _compute(self, slot: Any, prompt: Sequence[int], *, start: int, rows: int) -> Logits:
+    def _compute(self, slot: Slot, prompt: Sequence[int], *, start: int, rows: int) -> Logits:
         """Compute the rows of a prompt from ``start`` on, in chunks; return the last logits."""
         ids = np.asarray(prompt, np.int64)[None]
         logits: Logits = np.empty((0, self.config.vocab), np.float32)
@@ -196,13 +202,11 @@ class Runner:
     def _make_room(self, rows: int, *, keep: Collection[int | None]) -> None:
         """Drop the slots unused for longest until what is kept and ``rows`` fit the budget."""
         wanted = rounded_up(rows) * bytes_per_row(self.config)
-        while len(self._slots) >= SLOTS or self._held_bytes + wanted > self._budget:
+        while (
+            len(self._slots) >= SLOTS
+            or sum(slot.nbytes for slot in self._slots.values()) + wanted > self._budget
+        ):
             victim = self._prefixes.evict(keep=keep)
             if victim is None:
                 return
             self._slots.pop(victim, None)
-
-    @property
-    def _held_bytes(self) -> int:
-        held: int = sum(slot.nbytes for slot in self._slots.values())
-        return held

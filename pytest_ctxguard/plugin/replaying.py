@@ -32,15 +32,20 @@ Source = str | Path | Transcript
 
 def replay_fixture(item: pytest.Item) -> ReplayFixture:
     """Return the fixture's value for one test."""
+    return ReplayFixture(item, *of_guarded(item, fixture="ctx_replay"))
+
+
+def of_guarded(item: pytest.Item, *, fixture: str) -> tuple[TestRecord, Services]:
+    """Return what a fixture works with; a test that is not guarded fails."""
     if SERVICES not in item.config.stash:
-        pytest.fail("ctx_replay works under `pytest --ctxguard` only", pytrace=False)
+        pytest.fail(f"{fixture} works under `pytest --ctxguard` only", pytrace=False)
     if RECORD not in item.stash:
         pytest.fail(
             "this test does not show that it is guarded, so nothing of it would be judged: "
-            "name ctx_replay in the signature of the test, or of a fixture it names",
+            f"name {fixture} in the signature of the test, or of a fixture it names",
             pytrace=False,
         )
-    return ReplayFixture(item, item.stash[RECORD], item.config.stash[SERVICES])
+    return item.stash[RECORD], item.config.stash[SERVICES]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

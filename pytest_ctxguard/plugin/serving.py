@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.record import TestRecord
-from pytest_ctxguard.plugin.replaying import RECORD, SERVICES
+from pytest_ctxguard.plugin.replaying import of_guarded
 from pytest_ctxguard.plugin.services import Services
 
 if TYPE_CHECKING:
@@ -25,16 +25,9 @@ if TYPE_CHECKING:
 @contextmanager
 def server_fixture(item: pytest.Item) -> Iterator[ServerFixture]:
     """Give the fixture's value for one test; its servers stop when the test is over."""
-    if SERVICES not in item.config.stash:
-        pytest.fail("ctx_server works under `pytest --ctxguard` only", pytrace=False)
-    if RECORD not in item.stash:
-        pytest.fail(
-            "this test does not show that it is guarded, so nothing of it would be judged: "
-            "name ctx_server in the signature of the test, or of a fixture it names",
-            pytrace=False,
-        )
+    record, services = of_guarded(item, fixture="ctx_server")
     with ExitStack() as stack:
-        yield ServerFixture(item.stash[RECORD], item.config.stash[SERVICES], stack)
+        yield ServerFixture(record, services, stack)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,13 +15,14 @@ As on those servers, what spells a control token in ``prompt`` or ``content`` is
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pytest_ctxguard.server.fields import Fields
 from pytest_ctxguard.server.openai_in import fields_of
 from pytest_ctxguard.server.refusals import Refusal
+from pytest_ctxguard.tokens.masking import Masker
+from pytest_ctxguard.tokens.pieces import decode_spelled, encode_pieces
 from pytest_ctxguard.tokens.vocabulary import byte_letters
 from pytest_ctxguard.transcript.messages import Message
 
@@ -75,8 +76,7 @@ class Tokenizing:
         self._encoder, self._limit = encoder, limit
         self._letters = {letter: byte for byte, letter in enumerate(byte_letters())}
         self._spelled = {id_: text for text, id_ in encoder.control.items()}
-        longest_first = sorted(encoder.control, key=len, reverse=True)
-        self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._masker = Masker(encoder.control, "parse")
 
     def tokenize(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Answer ``POST /tokenize``."""
@@ -112,7 +112,7 @@ class Tokenizing:
             known = isinstance(id_, int) and not isinstance(id_, bool) and 0 <= id_ < 2**32
             if not known or self._encoder.tokenizer.id_to_token(id_) is None:
                 raise Refusal(400, f"{id_!r} is no token of this model", param="tokens")
-        text = "".join(self._decoded(ids))
+        text = decode_spelled(ids, spelled=self._spelled, decode=self._encoder.decode)
         return {"prompt": text, "content": text}
 
     def apply_template(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,22 +129,9 @@ class Tokenizing:
         return messages, tools, fields.flag("add_generation_prompt", default=True)
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = []
-        end = 0
-        for match in self._control.finditer(text):
-            ids += self._encoder.encode_text(text[end : match.start()])
-            ids.append(self._encoder.control[match.group()])
-            end = match.end()
-        return ids + self._encoder.encode_text(text[end:])
-
-    def _decoded(self, ids: Sequence[int]) -> Iterator[str]:
-        start = 0
-        for index, id_ in enumerate(ids):
-            if id_ in self._spelled:
-                yield self._encoder.decode(ids[start:index])
-                yield self._spelled[id_]
-                start = index + 1
-        yield self._encoder.decode(ids[start:])
+        encoder = self._encoder
+        pieces = self._masker.pieces(text)
+        return encode_pieces(pieces, encode=encoder.encode_text, control=encoder.control)
 
     def _piece(self, id_: int) -> dict[str, Any]:
         """Return a token with its text, or with its bytes where they are no whole characters."""

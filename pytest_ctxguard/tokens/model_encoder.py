@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ctxguard.errors import ModelCorrupt, ModelError, UsageError
 from pytest_ctxguard.tokens.chat_template import compile_template
 from pytest_ctxguard.tokens.masking import NOTES, Masker, SpecialTokens
-from pytest_ctxguard.tokens.request import LONE_SURROGATE
+from pytest_ctxguard.tokens.pieces import encode_pieces, encode_plain
 from pytest_ctxguard.tokens.seen import parse_or_keep, see
 from pytest_ctxguard.tokens.tokenizer_files import TokenizerFiles, parse_tokenizer
 from pytest_ctxguard.transcript.messages import Message, tool_calls
@@ -105,16 +105,11 @@ class ModelEncoder:
         return list(self._piece(text))
 
     def _encode_piece(self, text: str) -> tuple[int, ...]:
-        whole = LONE_SURROGATE.sub("\ufffd", text)
-        return tuple(self.tokenizer.encode(whole, add_special_tokens=False).ids)
+        return tuple(encode_plain(self.tokenizer, text))
 
     def _encode(self, rendered: str) -> list[int]:
-        ids: list[int] = []
-        for text, control in self._masker.pieces(rendered):
-            ids += self._piece(text)
-            if control:
-                ids.append(self.control[control])
-        return ids
+        pieces = self._masker.pieces(rendered)
+        return encode_pieces(pieces, encode=self._piece, control=self.control)
 
     def _render(
         self,

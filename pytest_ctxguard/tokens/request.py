@@ -9,7 +9,6 @@ units' ids joined are the ids of the whole prompt. A unit is encoded once and re
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
 from pytest_ctxguard.tokens.masking import NOTES, Masker, SpecialTokens
+from pytest_ctxguard.tokens.pieces import encode_pieces, encode_plain
 from pytest_ctxguard.tokens.seen import Seen, parse_or_keep, see
 from pytest_ctxguard.tokens.vocabulary import load_tokenizer
 from pytest_ctxguard.transcript.messages import Message
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 REMEMBERED_UNITS = 1 << 16
 END_TOKENS = ("<|endoftext|>", "<|im_end|>")  # what Qwen2.5 ends an answer with
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 EMPTY_SYSTEM = Seen("system", "")
 EMPTY_USER = Seen("user", "")
@@ -112,8 +111,7 @@ class RequestEncoder:
 
         Half a surrogate pair has no bytes; it is counted as U+FFFD, which decoders put there.
         """
-        whole = LONE_SURROGATE.sub("\ufffd", text)
-        return list(self.tokenizer.encode(whole, add_special_tokens=False).ids)
+        return encode_plain(self.tokenizer, text)
 
     def _pieces(
         self,
@@ -164,9 +162,5 @@ class RequestEncoder:
         return {"role": seen.role, "content": mask(seen.text), "tool_calls": calls}
 
     def _encode(self, rendered: str) -> tuple[int, ...]:
-        ids: list[int] = []
-        for text, control in self._masker.pieces(rendered):
-            ids += self.encode_text(text)
-            if control:
-                ids.append(self.control[control])
-        return tuple(ids)
+        pieces = self._masker.pieces(rendered)
+        return tuple(encode_pieces(pieces, encode=self.encode_text, control=self.control))

@@ -34,7 +34,7 @@ class Stepwise:
         self.began = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
         self.ended = threading.Event()
-        self.told = []
+        self.told, self.finished = [], False
 
     def complete(self, messages, *, watch=None, **asked):
         self.began.release()
@@ -44,5 +44,15 @@ class Stepwise:
             self.told.append(piece)
             if not watch(piece):
                 break
+        else:
+            self.finished = True
         self.ended.set()
         return Completion("".join(self.told))
+
+    def stopped_before_its_end(self):
+        """Let it go on step by step, with time for the server to hear of what happened."""
+        for _ in self.pieces:
+            self.go.release()
+            if self.ended.wait(0.3):
+                return not self.finished
+        return False

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
-
-Floats = NDArray[np.float32]
+from pytest_ctxguard.engine.checkpoints.weights import Floats
 
 
 @dataclass(frozen=True, slots=True)

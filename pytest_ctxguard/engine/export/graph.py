@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
-from pytest_ctxguard.engine.checkpoints.weights import LOSSLESS, Weight, pack
-from pytest_ctxguard.engine.export.calibrate import Calibration, Floats, LayerRanges, rotary
+from pytest_ctxguard.engine.checkpoints.weights import LOSSLESS, Floats, Weight, pack
+from pytest_ctxguard.engine.export.calibrate import Calibration, LayerRanges, rotary
 from pytest_ctxguard.engine.export.rows import balance, split_channels
 from pytest_ctxguard.engine.export.writer import MICROSOFT, GraphWriter, signature
 from pytest_ctxguard.errors import ModelError

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from pytest_ctxguard.engine.checkpoints.weights import Floats
+
 LEVELS = 127  # of each sign
 POWERS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75)  # of a column's largest weight, to balance by
 BLOCK = 1 << 14  # rows rounded at once, to bound the memory it takes

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_ctxguard.engine.checkpoints.config import ModelConfig
+from pytest_ctxguard.engine.checkpoints.weights import Floats
 from pytest_ctxguard.engine.export import DATA_FILE, GRAPH_FILE
-from pytest_ctxguard.engine.export.rows import LEVELS, Floats, Split, quantize_rows
+from pytest_ctxguard.engine.export.rows import LEVELS, Split, quantize_rows
 
 MICROSOFT = "com.microsoft"
 ALIGNMENT = 4096  # lets the runtime map each tensor from the file

@@ -197,19 +197,20 @@ def _recipe(folder: Path) -> int | None:
 
 
 def _hub_entry(folder: Path) -> Entry:
-    try:
-        origin = json.loads((folder / ORIGIN_FILE).read_text(encoding="utf-8"))
-        name, commit = str(origin["name"]), str(origin["commit"])
-    except (OSError, ValueError, KeyError, TypeError):
-        name, commit = folder.name, "unknown"
+    name, commit = _origin(folder, "commit") or (folder.name, "unknown")
     hub_name = HubName.parse(name) or HubName(name)
     return Entry(name, f"hub, commit {commit[:12]}", folder, HubSupply(hub_name, folder), name)
 
 
 def _local_entry(folder: Path) -> Entry:
+    name, path = _origin(folder, "path") or (folder.name, "of unknown place")
+    return Entry(name, f"file {path}", folder, None, path)
+
+
+def _origin(folder: Path, key: str) -> tuple[str, str] | None:
+    """Return the name an entry's record states, and another of its texts; None if it cannot."""
     try:
         origin = json.loads((folder / ORIGIN_FILE).read_text(encoding="utf-8"))
-        name, path = str(origin["name"]), str(origin["path"])
+        return str(origin["name"]), str(origin[key])
     except (OSError, ValueError, KeyError, TypeError):
-        name, path = folder.name, "of unknown place"
-    return Entry(name, f"file {path}", folder, None, path)
+        return None

@@ -55,7 +55,7 @@ def resolve(
         ModelCorrupt: bytes are not the ones expected.
         ModelError: the name or file is none this engine knows.
     """
-    fits = fits or (lambda files: files.weights_form in ("", tools.weights_form()))
+    fits = fits or _suited(tools)
     supply = find_supply(model, sources=sources, tools=tools)
     if isinstance(supply, Path):
         return _converted_elsewhere(supply, fits)
@@ -81,7 +81,7 @@ def repair(
 
     Args and errors are those of ``resolve``.
     """
-    fits = fits or (lambda files: files.weights_form in ("", tools.weights_form()))
+    fits = fits or _suited(tools)
     supply = find_supply(model, sources=sources, tools=tools)
     if isinstance(supply, Path):
         files = _converted_elsewhere(supply, fits)
@@ -135,6 +135,11 @@ def find_supply(
         f"{name}: no such model. Give a name ({known}), a .gguf file, a folder with a model, or "
         "org/repo on the hub."
     )
+
+
+def _suited(tools: Tools) -> Fits:
+    """Accept models whose weights are in the form that conversions on this machine have."""
+    return lambda files: files.weights_form in ("", tools.weights_form())
 
 
 def _converted_elsewhere(folder: Path, fits: Fits) -> ModelFiles:

@@ -18,6 +18,7 @@ from pytest_ctxguard.engine.checkpoints.config import ModelConfig
 from pytest_ctxguard.engine.decoder import Logits
 from pytest_ctxguard.engine.optimum.config import read_config
 from pytest_ctxguard.engine.optimum.discovery import OptimumIO, discover
+from pytest_ctxguard.engine.session import session_options
 from pytest_ctxguard.errors import BackendError, ModelError
 
 ONE_AT_A_TIME = "a graph with Optimum's inputs decodes one prompt at a time"
@@ -165,10 +166,7 @@ def open_optimum(folder: Path, graph: Path, *, threads: int) -> OptimumDecoder:
     path = folder / graph
     if not path.is_file():
         raise ModelError(f"{path}: no such graph. {_choices(folder)}")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options = session_options(threads)
     options.enable_mem_pattern = False  # one would be planned and kept for every length of past
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
