@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from pytest_ctxguard.policies.three_step_fit import CountedThreeStepFit as CountedThreeStepFit
     from pytest_ctxguard.policies.three_step_fit import ThreeStepFit as ThreeStepFit
     from pytest_ctxguard.policies.user_messages import UserMessages as UserMessages
+    from pytest_ctxguard.transcript.document import Document as Document
+    from pytest_ctxguard.transcript.loading import read_run as read_transcript  # noqa: F401 - same
     from pytest_ctxguard.transcript.model import Fact as Fact
     from pytest_ctxguard.transcript.model import Transcript as Transcript
+    from pytest_ctxguard.transcript.reading import Reader as Reader
+    from pytest_ctxguard.transcript.reading import Reading as Reading
 
 # Loaded when first asked for: pytest imports this package in every run.
 _PUBLIC = {
@@ -27,13 +31,17 @@ _PUBLIC = {
     "ContextGateFailure": "errors:ContextGateFailure",
     "CountedThreeStepFit": "policies.three_step_fit:CountedThreeStepFit",
     "CtxguardError": "errors:CtxguardError",
+    "Document": "transcript.document:Document",
     "Fact": "transcript.model:Fact",
+    "Reader": "transcript.reading:Reader",
+    "Reading": "transcript.reading:Reading",
     "Replay": "checks.guarded:GuardedReplay",
     "SlidingWindow": "policies.sliding_window:SlidingWindow",
     "ThreeStepFit": "policies.three_step_fit:ThreeStepFit",
     "ToolCall": "backend:ToolCall",
     "Transcript": "transcript.model:Transcript",
     "UserMessages": "policies.user_messages:UserMessages",
+    "read_transcript": "transcript.loading:read_run",
     "full_history": "policies.full_history:full_history",
 }
 

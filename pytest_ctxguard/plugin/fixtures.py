@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_ctxguard.plugin.recording import RecordFixture
     from pytest_ctxguard.plugin.replaying import ReplayFixture
     from pytest_ctxguard.plugin.serving import ServerFixture
+
+
+@pytest.fixture
+def ctx_record(request: pytest.FixtureRequest) -> Iterator[RecordFixture]:
+    """Record what the test sends and is answered, or replay it: ``ctx_record.transcript()``."""
+    from pytest_ctxguard.plugin.recording import record_fixture
+
+    with record_fixture(request.node) as recording:
+        yield recording
 
 
 @pytest.fixture

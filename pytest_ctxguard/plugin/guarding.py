@@ -14,11 +14,14 @@ from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import enforce
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
+from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
 from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
 from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
+from pytest_ctxguard.plugin.recording import noted, recorded
 from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.recording.cassette import Missed
 from pytest_ctxguard.report.terminal import summary_lines
 from pytest_ctxguard.transcript.library import matching
 
@@ -58,6 +61,11 @@ class Guarding:
             metafunc.parametrize("ctx_transcript", names, indirect=True, ids=names)
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Note which tests share a cassette, also those that will be deselected."""
+        self.config.stash[CASSETTES] = claims(items, self.settings)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Read what a test promises; a bad mark is its own setup error."""
         if not is_guarded(item):
@@ -78,6 +86,7 @@ class Guarding:
         """Return a test's promises, or what is wrong with its marks."""
         try:
             matching(transcript_patterns(item), folders=self.settings.transcripts)
+            needs_fixture(item)
             return read_promises(item), ""
         except UsageError as error:
             return (), str(error)
@@ -89,23 +98,24 @@ class Guarding:
         if record is None:
             return (yield)
         try:
-            result = yield
+            with recorded(item) as recording:
+                result = yield
         except BaseException:
             record.note = "the body did not pass, so nothing was judged"
             for judged in record.replays:
                 judged.judgements.clear()
             raise
-        self._judge(record)
+        self._judge(record, recorded=recording)
         return result
 
-    def _judge(self, record: TestRecord) -> None:
+    def _judge(self, record: TestRecord, *, recorded: bool) -> None:
         wanted = [judged for judged in record.replays if judged.wanted]
         if not all(requests() for requests in record.servers):
             raise ContextGateFailure(
                 "nothing to check: a server of this test got no request. Point the agent at its "
                 ".openai_base_url or .anthropic_base_url."
             )
-        if not wanted and record.servers and not record.promises:
+        if not wanted and (record.servers or recorded) and not record.promises:
             return
         if not wanted:
             raise ContextGateFailure(
@@ -147,6 +157,7 @@ class Guarding:
         if report.when == "call" or (report.when == "setup" and not report.passed):
             if report.when == "setup" and not record.note:
                 record.note = "the body did not run, so nothing was judged"
+            record.note = noted(item, record.note)
             path = baseline.baseline_path(item.path)
             key = test_key(item)
             setattr(report, PAYLOAD, record.payload(item.nodeid, key=key, baseline=str(path)))
@@ -195,7 +206,7 @@ def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> A
     value, entries = excinfo.value, excinfo.traceback
     on_purpose = isinstance(value, CtxguardError)
     in_test = [i for i, entry in enumerate(entries) if Path(entry.path) == item.path]
-    if isinstance(value, ContextGateFailure) or (on_purpose and not in_test):
+    if isinstance(value, ContextGateFailure | Missed) or (on_purpose and not in_test):
         return excinfo.getrepr(style="value")
     since = entries[in_test[0] :] if in_test else entries
     theirs = since.filter(_is_theirs)

@@ -18,9 +18,11 @@ MARKERS: Mapping[str, str] = {
     "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
     "ctx_token_cost(max_increase=0.0)": "billed input tokens against the baseline",
     "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
+    "ctx_cassette(name=None, ignore=(), also=(), record=None)": "how ctx_record records this test",
 }
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
-FIXTURE_NAMES = ("ctx_replay", "ctx_server", "ctx_transcript")
+FIXTURE_NAMES = ("ctx_record", "ctx_replay", "ctx_server", "ctx_transcript")
+RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -56,6 +58,22 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="URL",
         help="Ask this chat-completions endpoint instead of a model in process (overrides ini "
         "ctxguard_endpoint); its key is the environment's CTXGUARD_ENDPOINT_KEY.",
+    )
+    group.addoption(
+        "--ctxguard-record",
+        choices=RECORD_MODES,
+        help="What ctx_record does: none replays only, once records where there is no cassette, "
+        "new_episodes records what is not in it, all records everything anew (overrides the mark "
+        "ctx_cassette and ini ctxguard_record; default: none).",
+    )
+    parser.addini(
+        "ctxguard_record", "What ctx_record does, see --ctxguard-record; not in CI.", default=""
+    )
+    parser.addini(
+        "ctxguard_secrets",
+        "Further environment variables whose values are never written to a cassette.",
+        type="args",
+        default=[],
     )
     parser.addini("ctxguard_endpoint", "Chat-completions endpoint that answers.", default="")
     parser.addini("ctxguard_model", "Model name, GGUF file or converted folder.", default="")
@@ -97,6 +115,7 @@ class Settings:
     transcripts: tuple[Path, ...]
     in_ci: bool
     workers: int
+    record: str
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -124,7 +143,34 @@ def read_settings(config: pytest.Config) -> Settings:
         transcripts=tuple(config.getini("ctxguard_transcripts")),
         in_ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
         workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
+        record=_one_of(config, "ctxguard_record", ("", *RECORD_MODES)),
     )
+
+
+def record_mode(config: pytest.Config, settings: Settings, *, marked: str) -> tuple[str, str]:
+    """Return a test's record mode, and where it comes from.
+
+    The command line comes first, ours before pytest-recording's; then the mark ``ctx_cassette``,
+    then ini. In CI only the command line records.
+
+    Args:
+        config: the pytest configuration.
+        settings: of this run.
+        marked: what the test's mark says; nothing where it says nothing.
+    """
+    option = config.getoption("ctxguard_record")
+    theirs = None
+    if config.pluginmanager.hasplugin("recording"):  # pytest-recording
+        theirs = config.getoption("record_mode", None)
+    if option or theirs:
+        reason = "--ctxguard-record" if option else "--record-mode"
+        mode = option or ("all" if theirs == "rewrite" else str(theirs))
+        return mode, reason
+    if settings.in_ci:
+        return "none", "CI, where only --ctxguard-record records"
+    if marked:
+        return marked, "ctx_cassette(record=…)"
+    return (settings.record, "ini ctxguard_record") if settings.record else ("none", "default")
 
 
 def _one_of(config: pytest.Config, key: str, allowed: tuple[str, ...]) -> Any:

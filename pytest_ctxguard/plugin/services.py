@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.baseline import Baseline, baseline_path, read
-from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing
+from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing, UsageError
 from pytest_ctxguard.plugin.options import Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
 from pytest_ctxguard.recall.answers import Answers, Interviewer
@@ -19,6 +19,7 @@ from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 from pytest_ctxguard.transcript.model import Transcript
+from pytest_ctxguard.transcript.reading import Reader
 
 
 class Services:
@@ -119,8 +120,22 @@ class Services:
             return name
         key = str(name)
         if key not in self._transcripts:
-            self._transcripts[key] = find(name, folders=self.settings.transcripts)
+            self._transcripts[key] = find(
+                name, folders=self.settings.transcripts, readers=self._readers
+            )
         return self._transcripts[key]
+
+    @cached_property
+    def _readers(self) -> tuple[Reader, ...]:
+        """The readers that conftest files add."""
+        given = self.config.hook.pytest_ctxguard_readers(config=self.config)
+        readers = tuple(reader for readers in given for reader in readers or ())
+        for reader in readers:
+            if not isinstance(reader, Reader):
+                raise UsageError(
+                    f"pytest_ctxguard_readers returned {reader!r}, not a pytest_ctxguard.Reader"
+                )
+        return readers
 
     def baseline(self, module: Path) -> Baseline:
         """Return the baseline of a test module; the file is read once and never changed here."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.parts import leading_instructions
-from pytest_ctxguard.transcript.messages import Message, tool_rounds
+from pytest_ctxguard.transcript.messages import Message, instructions, tool_rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class SlidingWindow:
 
     def __call__(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages to send."""
-        head = leading_instructions(messages)
+        head = instructions(messages)
         start = max(head, len(messages) - self.last)
         for tool_round in tool_rounds(messages):
             if tool_round.start < start < tool_round.stop:

@@ -27,9 +27,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.parts import leading_instructions
 from pytest_ctxguard.tokens.estimators import MessageEstimator
-from pytest_ctxguard.transcript.messages import Message, tool_rounds, turn_starts
+from pytest_ctxguard.transcript.messages import Message, instructions, tool_rounds, turn_starts
 
 CLEARED_NOTE = (
     "[This tool result was cleared to keep the session within the model's context. "
@@ -191,7 +190,7 @@ def _keep_newest(
 ) -> list[Message]:
     """Keep the newest turns that fit, or else the newest rounds of the current turn."""
     users = turn_starts(messages)
-    head = [*range(leading_instructions(messages)), *users[:1]]
+    head = [*range(instructions(messages)), *users[:1]]
 
     def request(always: Sequence[int], start: int) -> list[Message]:
         kept = [*always, *range(start, len(messages))]

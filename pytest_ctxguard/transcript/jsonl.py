@@ -3,10 +3,13 @@
 Every line is an object with one ``type``:
 
 - ``transcript``: the first line, with ``version``, ``name``, ``provenance``, and how many
-  ``tools``, ``messages`` and ``facts`` follow, so that a truncated file is noticed;
+  ``tools``, ``messages``, ``compactions`` and ``facts`` follow, so that a truncated file is
+  noticed; ``orphan_results`` says how many tool results answer no call, which is refused unless
+  it was recorded so;
 - ``tool``: one OpenAI tool definition under ``tool``;
 - ``message``: one OpenAI chat message under ``message``, and under ``call`` what the recorder
   knew of the call it answers (assistant messages only);
+- ``compaction``: where the recorded session went on with less, under ``compaction``;
 - ``fact``: one planted fact; indices count messages from 0.
 """
 
@@ -14,20 +17,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pytest_ctxguard.cache import write_atomically
-from pytest_ctxguard.errors import TranscriptError
-from pytest_ctxguard.transcript.messages import ROLES, Message
-from pytest_ctxguard.transcript.model import Transcript
+from pytest_ctxguard.transcript.document import Document, open_document
+from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.model import Compaction, Transcript
+from pytest_ctxguard.transcript.pairing import pair
 from pytest_ctxguard.transcript.planted import dump_fact, read_fact
+from pytest_ctxguard.transcript.shape import is_tool, wrong_with_message
 
 VERSION = 1
 KEYS = {
-    "transcript": {"type", "version", "name", "tools", "messages", "facts", "provenance"},
+    "transcript": {
+        "type",
+        "version",
+        "name",
+        "tools",
+        "messages",
+        "compactions",
+        "orphan_results",
+        "facts",
+        "provenance",
+    },
     "tool": {"type", "tool"},
     "message": {"type", "message", "call"},
+    "compaction": {"type", "compaction"},
     "fact": {"type", "fact"},
 }
 
@@ -39,18 +56,14 @@ def load(path: str | Path) -> Transcript:
         TranscriptError: the file is missing, broken, truncated or of another version; the
             message names path and line and says what to do.
     """
-    path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise TranscriptError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise TranscriptError("not UTF-8. Save the file as UTF-8.", path=path, line=line) from error
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not lines:
-        raise TranscriptError("empty; the first line must be a transcript header", path=path)
-    return _Reader(path).read(lines)
+    return parse(open_document(path))
+
+
+def parse(document: Document) -> Transcript:
+    """Read a transcript from a file that is open already; see :func:`load`."""
+    if not document.rows:
+        raise document.fail("empty; the first line must be a transcript header")
+    return _Reader(document).read()
 
 
 def dump(transcript: Transcript, path: str | Path) -> None:
@@ -64,6 +77,9 @@ def dump(transcript: Transcript, path: str | Path) -> None:
         "facts": len(transcript.facts),
         "provenance": transcript.provenance,
     }
+    orphans = len(pair(transcript.messages).orphans)
+    seldom = {"compactions": len(transcript.compactions), "orphan_results": orphans}
+    header.update({key: number for key, number in seldom.items() if number})
     rows: list[dict[str, Any]] = [header]
     rows += ({"type": "tool", "tool": tool} for tool in transcript.tools)
     for index, message in enumerate(transcript.messages):
@@ -71,6 +87,10 @@ def dump(transcript: Transcript, path: str | Path) -> None:
         if index in transcript.recorded:
             row["call"] = transcript.recorded[index]
         rows.append(row)
+    rows += (
+        {"type": "compaction", "compaction": asdict(compaction)}
+        for compaction in transcript.compactions
+    )
     rows += ({"type": "fact", "fact": dump_fact(fact)} for fact in transcript.facts)
     # ASCII-only JSON carries any string, lone surrogates included, and no U+2028 breaks a line.
     text = "".join(json.dumps(row) + "\n" for row in rows)
@@ -80,25 +100,25 @@ def dump(transcript: Transcript, path: str | Path) -> None:
 class _Reader:
     """Reads the lines of one file; keeps the place for errors."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, document: Document) -> None:
+        self.document, self.fail = document, document.fail
         self.messages: list[Message] = []
         self.tools: list[Mapping[str, Any]] = []
         self.facts: list[tuple[int, Any]] = []
+        self.compactions: list[tuple[int, Any]] = []
         self.recorded: dict[int, Mapping[str, Any]] = {}
-        self.call_ids: set[str | None] = set()
+        self.lines: list[int] = []  # of the messages
 
-    def fail(self, what: str, line: int | None = None) -> TranscriptError:
-        return TranscriptError(what, path=self.path, line=line)
-
-    def read(self, lines: Sequence[tuple[int, str]]) -> Transcript:
-        rows = [(n, self._row(n, text, last=n == lines[-1][0])) for n, text in lines]
+    def read(self) -> Transcript:
+        rows = [(n, self._row(n, row)) for n, row in self.document.rows]
         header = self._header(*rows[0])
         for n, row in rows[1:]:
             self._take(n, row)
         self._check_counts(header)
         if not self.messages:
             raise self.fail("has no messages; nothing could be replayed")
+        self._check_results(header)
+        compactions = tuple(self._compaction(n, value) for n, value in self.compactions)
         facts = tuple(read_fact(fact, n, self.messages, self.fail) for n, fact in self.facts)
         seen: set[str] = set()
         for (n, _), fact in zip(self.facts, facts, strict=True):
@@ -111,16 +131,12 @@ class _Reader:
             tools=tuple(self.tools),
             facts=facts,
             recorded=self.recorded,
+            compactions=compactions,
             provenance=header.get("provenance", {}),
         )
 
-    def _row(self, n: int, text: str, *, last: bool) -> dict[str, Any]:
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            hint = "The file may be truncated." if last else "Mend or remove the line."
-            raise self.fail(f"not JSON ({error}). {hint}", n) from error
-        if not isinstance(row, dict) or row.get("type") not in tuple(KEYS):  # may be unhashable
+    def _row(self, n: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        if row.get("type") not in tuple(KEYS):  # may be unhashable
             raise self.fail(f"not a transcript line: `type` must be one of {', '.join(KEYS)}", n)
         unknown = sorted(set(row) - KEYS[row["type"]])
         if unknown:
@@ -128,7 +144,7 @@ class _Reader:
             raise self.fail(f"unknown key {unknown[0]!r}; a {row['type']} line has: {known}", n)
         return row
 
-    def _header(self, n: int, row: dict[str, Any]) -> dict[str, Any]:
+    def _header(self, n: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
         if row["type"] != "transcript":
             raise self.fail(
                 f"the first line is a {row['type']} line, not the transcript header. Put "
@@ -147,9 +163,14 @@ class _Reader:
             raise self.fail("`provenance` must be an object", n)
         return row
 
-    def _check_counts(self, header: dict[str, Any]) -> None:
+    def _check_counts(self, header: Mapping[str, Any]) -> None:
         """Compare what the header promises with what was read."""
-        read = (("tools", self.tools), ("messages", self.messages), ("facts", self.facts))
+        read: Sequence[tuple[str, Sequence[Any]]] = (
+            ("tools", self.tools),
+            ("messages", self.messages),
+            ("compactions", self.compactions),
+            ("facts", self.facts),
+        )
         for key, rows in read:
             expected, found = header.get(key), len(rows)
             if expected is not None and expected != found:
@@ -158,46 +179,61 @@ class _Reader:
                     f"Restore the file, or correct `{key}` in line 1."
                 )
 
-    def _take(self, n: int, row: dict[str, Any]) -> None:
+    def _take(self, n: int, row: Mapping[str, Any]) -> None:
         kind = row["type"]
         if kind == "transcript":
             raise self.fail("a second transcript header; one file holds one transcript", n)
         if kind == "fact":
             self.facts.append((n, row.get("fact")))
+        elif kind == "compaction":
+            self.compactions.append((n, row.get("compaction")))
         elif kind == "tool":
             self.tools.append(self._tool(n, row.get("tool")))
         else:
             if "call" in row:
                 self.recorded[len(self.messages)] = self._call(n, row)
             self.messages.append(self._message(n, row.get("message")))
+            self.lines.append(n)
 
     def _message(self, n: int, message: Any) -> Message:
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise self.fail(f"`message` needs a `role`: one of {', '.join(ROLES)}", n)
-        if not isinstance(message.get("content"), str | list | None):
-            raise self.fail("`content` must be text, a list of parts, or null", n)
-        if isinstance(message.get("content"), list) and not all(map(is_part, message["content"])):
-            raise self.fail("a part of `content` must be text, or an object with a `type`", n)
-        calls = message.get("tool_calls") or []
-        if not isinstance(calls, list) or not all(map(is_call, calls)):
-            raise self.fail(
-                "`tool_calls` must be a list of objects with a `function`; an `id` is text", n
-            )
-        self.call_ids.update(call.get("id") for call in calls)
-        if message["role"] == "tool":
-            self._check_result(n, message)
-        return message
+        wrong = wrong_with_message(message)
+        if wrong:
+            raise self.fail(wrong, n)
+        return message  # type: ignore[no-any-return]  # checked just above
 
-    def _check_result(self, n: int, message: Message) -> None:
-        """Refuse a tool result before its call: no request of this session was ever sent so."""
-        if message.get("tool_call_id") not in tuple(self.call_ids):  # may be unhashable
+    def _check_results(self, header: Mapping[str, Any]) -> None:
+        """Refuse a tool result without its call, unless the header says that there are such."""
+        orphans = pair(self.messages).orphans
+        declared = header.get("orphan_results", 0)
+        if len(orphans) == declared:
+            return
+        if declared:
             raise self.fail(
-                f"tool result for call {message.get('tool_call_id')!r}, which no earlier message "
-                "makes. Restore the assistant message that makes the call, before this line.",
-                n,
+                f"the header says {declared!r} orphan_results, {len(orphans)} are here. Restore "
+                "the file, or correct `orphan_results` in line 1."
             )
+        raise self.fail(
+            f"tool result for call {self.messages[orphans[0]].get('tool_call_id')!r}, which no "
+            "earlier message makes, or which has its result already. Restore the assistant message "
+            "that makes the call, before this line; if it was recorded so, say "
+            f'"orphan_results": {len(orphans)} in line 1.',
+            self.lines[orphans[0]],
+        )
 
-    def _call(self, n: int, row: dict[str, Any]) -> Mapping[str, Any]:
+    def _compaction(self, n: int, value: Any) -> Compaction:
+        if not isinstance(value, dict) or set(value) != set(Compaction.__slots__):
+            raise self.fail(f"`compaction` must have: {', '.join(Compaction.__slots__)}", n)
+        at, kept, inserted = value["at"], value["kept_from"], value["inserted"]
+        if type(at) is not int or type(kept) is not int or not 0 <= kept <= at:
+            raise self.fail("`kept_from` and `at` are message indices, and 0 <= kept_from <= at", n)
+        if at > len(self.messages):
+            raise self.fail(f"`at` is {at}; there are {len(self.messages)} messages", n)
+        if not isinstance(inserted, list) or not isinstance(value["recorded"], dict):
+            raise self.fail("`inserted` must be a list of messages, `recorded` an object", n)
+        messages = tuple(self._message(n, message) for message in inserted)
+        return Compaction(at=at, kept_from=kept, inserted=messages, recorded=value["recorded"])
+
+    def _call(self, n: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
         message = row.get("message")
         if not isinstance(row["call"], dict):
             raise self.fail("`call` must be an object", n)
@@ -206,25 +242,6 @@ class _Reader:
         return row["call"]
 
     def _tool(self, n: int, tool: Any) -> Mapping[str, Any]:
-        function = tool.get("function") if isinstance(tool, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        if not is_tool(tool):
             raise self.fail("`tool` must be an OpenAI tool definition with `function.name`", n)
         return tool  # type: ignore[no-any-return]  # checked just above
-
-
-def is_part(part: Any) -> bool:
-    """Tell whether a value can be a part of list content."""
-    return isinstance(part, str) or (
-        isinstance(part, dict)
-        and isinstance(part.get("type"), str)
-        and isinstance(part.get("text"), str | None)
-    )
-
-
-def is_call(call: Any) -> bool:
-    """Tell whether a value can be a tool call: a function, and an id, which a result names."""
-    return (
-        isinstance(call, dict)
-        and isinstance(call.get("id"), str | None)
-        and isinstance(call.get("function"), dict)
-    )

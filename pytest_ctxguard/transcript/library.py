@@ -7,10 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.transcript.jsonl import load
+from pytest_ctxguard.transcript.loading import read_run
 from pytest_ctxguard.transcript.model import Transcript
+from pytest_ctxguard.transcript.reading import Reader
 
-SUFFIX = ".jsonl"
+SUFFIXES = (".jsonl", ".json", ".yaml", ".yml", ".traj")  # of recordings in a folder
+NO_RECORDING = ".ctxguard.json"  # a baseline
 
 
 def builtin_folder() -> Path:
@@ -25,31 +27,54 @@ def builtin_folder() -> Path:
 
 
 def available(folders: Iterable[Path] = ()) -> dict[str, Path]:
-    """Return transcript name -> file; an earlier folder hides the same name in a later one."""
+    """Return transcript name -> file; an earlier folder hides the same name in a later one.
+
+    A name is the file's, without its suffix unless another file there would have the same.
+    """
     found: dict[str, Path] = {}
     for folder in (*folders, builtin_folder()):
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
-            found.setdefault(path.stem, path)
+        here: dict[str, Path] = {}
+        for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+            if path.is_file() and path.suffix in SUFFIXES and not path.name.endswith(NO_RECORDING):
+                here[path.name if path.stem in here else path.stem] = path
+        found = {**here, **found}
     return found
 
 
-def find(name: str | Path, *, folders: Sequence[Path] = ()) -> Transcript:
-    """Return a transcript by name, or by path when it has the ``.jsonl`` suffix.
+def find(
+    name: str | Path, *, folders: Sequence[Path] = (), readers: Sequence[Reader] = ()
+) -> Transcript:
+    """Return a transcript by name, or by path when it has the suffix of a file.
+
+    ``name#2`` is the third of a file's runs.
+
+    Args:
+        name: name or path.
+        folders: where names are looked for, before the built-in transcripts.
+        readers: readers of further formats.
 
     Raises:
-        UsageError: there is none of that name; the message lists those there are.
+        UsageError: there is none of that name, or it has several runs and none is named; the
+            message lists those there are.
         TranscriptError: the file cannot be read whole.
     """
-    if str(name).endswith(SUFFIX):
-        return load(name)
+    place, run = _split(str(name))
+    if isinstance(name, Path) or Path(place).suffix in (*SUFFIXES, ".md"):
+        return read_run(place, run=run, readers=readers)
     known = available(folders)
-    if str(name) not in known:
+    if place not in known:
         listed = ", ".join(sorted(known)) or "none"
         raise UsageError(
-            f"no transcript named {str(name)!r}; there are: {listed}. "
+            f"no transcript named {place!r}; there are: {listed}. "
             "Name more folders in ini `ctxguard_transcripts`, or give a path."
         )
-    return load(known[str(name)])
+    return read_run(known[place], run=run, readers=readers)
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    """Split ``name#run``."""
+    place, mark, run = name.rpartition("#")
+    return (place, int(run)) if mark and run.isdecimal() else (name, None)
 
 
 def matching(patterns: Iterable[str], *, folders: Sequence[Path] = ()) -> tuple[str, ...]:

@@ -60,6 +60,11 @@ def is_instruction(message: Message) -> bool:
     return message.get("role") in ("system", "developer")
 
 
+def instructions(messages: Sequence[Message]) -> int:
+    """Return how many messages at the start instruct the model."""
+    return next((i for i, m in enumerate(messages) if not is_instruction(m)), len(messages))
+
+
 def is_user(message: Message) -> bool:
     """Tell whether a message is a real user message, the start of a turn."""
     return message.get("role") == "user"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.transcript.messages import Message, tool_rounds, turn_starts
+from pytest_ctxguard.transcript.messages import Message, instructions, tool_rounds, turn_starts
 
 FACT_KINDS = ("identifier", "rule")
 
@@ -77,6 +77,24 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """A place where the recorded session went on with less than its history.
+
+    Attributes:
+        at: message index; calls from here on were sent ``inserted`` and the messages that were
+            kept in place of all before ``at``. Leading instructions stay.
+        kept_from: index of the first of the messages kept; ``at``: none was.
+        inserted: what stands for the others, in OpenAI chat format: a summary, most often.
+        recorded: what else the recorder knew (``trigger``, ``tokens_before``, ``time``, …).
+    """
+
+    at: int
+    kept_from: int
+    inserted: tuple[Message, ...] = ()
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """One recorded session.
 
@@ -85,7 +103,9 @@ class Transcript:
         messages: OpenAI-format chat messages, in order. Treat them as read-only.
         tools: OpenAI-format tool definitions, offered at every call.
         facts: what was planted.
-        recorded: message index of an assistant message -> what the recorder knew of its call.
+        recorded: message index of an assistant message -> what the recorder knew of its call
+            (the usual keys are in docs/transcripts.md).
+        compactions: where the session itself went on with less, in order.
         provenance: how the transcript was made (model hash, seed, date, command, …).
     """
 
@@ -94,6 +114,7 @@ class Transcript:
     tools: tuple[Mapping[str, Any], ...] = ()
     facts: tuple[Fact, ...] = ()
     recorded: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    compactions: tuple[Compaction, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -121,6 +142,16 @@ class Transcript:
     def tool_rounds(self) -> tuple[range, ...]:
         """Message ranges of the indivisible tool rounds."""
         return tool_rounds(self.messages)
+
+    def sent(self, call: Call) -> tuple[Message, ...]:
+        """Return the messages a call was sent when it was recorded, its compactions applied."""
+        before = [c for c in self.compactions if c.at <= call.history]
+        if not before:
+            return self.messages[: call.history]
+        last = before[-1]
+        lead = instructions(self.messages)
+        kept = max(last.kept_from, lead)
+        return (*self.messages[:lead], *last.inserted, *self.messages[kept : call.history])
 
     def fact(self, name: str) -> Fact:
         """Return a planted fact by name.

@@ -10,7 +10,7 @@ from pytest_ctxguard.transcript.jsonl import load
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "broken"
 
-TYPES = "not a transcript line: `type` must be one of transcript, tool, message, fact"
+TYPES = "not a transcript line: `type` must be one of transcript, tool, message, compaction, fact"
 ROLES = "`message` needs a `role`: one of system, developer, user, assistant, tool"
 CALLS = "`tool_calls` must be a list of objects with a `function`; an `id` is text"
 PART = "a part of `content` must be text, or an object with a `type`"
@@ -18,11 +18,9 @@ PART = "a part of `content` must be text, or an object with a `type`"
 MESSAGES = {
     "empty": ": empty; the first line must be a transcript header",
     "not-utf8": ":2: not UTF-8. Save the file as UTF-8.",
-    "byte-order-mark": ":1: not JSON (Unexpected UTF-8 BOM (decode using utf-8-sig): line 1 "
-    "column 1 (char 0)). Mend or remove the line.",
     "not-json": ":2: not JSON (Expecting property name enclosed in double quotes: line 1 column 2 "
     "(char 1)). Mend or remove the line.",
-    "not-an-object": f":2: {TYPES}",
+    "not-an-object": ":2: a row must be a JSON object. Mend or remove the line.",
     "type-unknown": f":2: {TYPES}",
     "type-a-list": f":2: {TYPES}",
     "key-unknown": ":2: unknown key 'comment'; a message line has: call, message, type",
@@ -50,8 +48,23 @@ MESSAGES = {
     "tool-calls-an-object": f":2: {CALLS}",
     "tool-call-a-text": f":2: {CALLS}",
     "tool-call-id-a-list": f":2: {CALLS}",
-    "result-before-its-call": ":3: tool result for call 'c1', which no earlier message makes. "
-    "Restore the assistant message that makes the call, before this line.",
+    "result-before-its-call": ":3: tool result for call 'c1', which no earlier message makes, "
+    "or which has its result already. Restore the assistant message that makes the call, before "
+    'this line; if it was recorded so, say "orphan_results": 1 in line 1.',
+    "result-twice": ":4: tool result for call 'c1', which no earlier message makes, or which has "
+    "its result already. Restore the assistant message that makes the call, before this line; if "
+    'it was recorded so, say "orphan_results": 1 in line 1.',
+    "orphan-results-fewer": ": the header says 2 orphan_results, 1 are here. Restore the file, or "
+    "correct `orphan_results` in line 1.",
+    "tool-call-id-a-number": ":2: `tool_call_id` must be text, the `id` of a call",
+    "compactions-missing": ": truncated or edited: the header says 1 compactions, 0 are here. "
+    "Restore the file, or correct `compactions` in line 1.",
+    "compaction-a-text": ":5: `compaction` must have: at, kept_from, inserted, recorded",
+    "compaction-beyond-the-end": ":5: `at` is 4; there are 3 messages",
+    "compaction-keeps-what-comes-later": ":5: `kept_from` and `at` are message indices, and "
+    "0 <= kept_from <= at",
+    "compaction-inserts-a-text": ":5: `inserted` must be a list of messages, `recorded` an object",
+    "compaction-inserts-no-message": f":5: {ROLES}",
     "call-a-number": ":3: `call` must be an object",
     "call-on-a-user-message": ":2: `call` belongs on an assistant message, the answer to the call",
     "tool-without-name": ":2: `tool` must be an OpenAI tool definition with `function.name`",
@@ -127,5 +140,5 @@ def test_a_folder(tmp_path):
 def test_json_too_deep_to_parse(tmp_path):
     path = tmp_path / "deep.jsonl"
     path.write_text(make.lines(make.HEADER, "[" * 100_000))
-    with pytest.raises(TranscriptError, match=r"deep\.jsonl:2: not JSON"):
+    with pytest.raises(TranscriptError, match=r"deep\.jsonl:2: nested too deep"):
         load(path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.jsonl import dump, load
 from pytest_ctxguard.transcript.model import Transcript
-from tests.factories import assistant, employee, session, user
+from tests.factories import assistant, employee, result, session, user
 from tests.transcript.transcript_strategies import transcripts
 
 
@@ -133,3 +133,10 @@ def test_a_write_that_fails_leaves_the_old_file(path):
     with pytest.raises(TypeError):
         dump(broken, path)
     assert load(path) == session()
+
+
+def test_results_without_calls_are_declared_and_read_back(path):
+    orphan = session(messages=(user("a"), result("x", "gone"), assistant("b")), facts=())
+    dump(orphan, path)
+    assert json.loads(path.read_text().splitlines()[0])["orphan_results"] == 1
+    assert load(path) == orphan

@@ -6,6 +6,7 @@ from pytest_ctxguard.errors import TranscriptError, UsageError
 from pytest_ctxguard.transcript import library
 from pytest_ctxguard.transcript.jsonl import dump
 from pytest_ctxguard.transcript.library import available, builtin_folder, find, matching
+from pytest_ctxguard.transcript.reading import Reader, Reading
 from tests.factories import session, user
 
 
@@ -100,3 +101,36 @@ def test_the_built_in_ones_load_and_bear_their_file_names(name):
     assert transcript.name == name
     assert transcript.facts
     assert transcript.provenance
+
+
+def test_recordings_of_every_suffix_have_names(builtin, tmp_path):
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name in ("a.yaml", "b.json", "b.jsonl", "c.traj", "notes.md", "test_a.ctxguard.json"):
+        (folder / name).write_text("{}")
+    (folder / "d.json").mkdir()
+    names = set(available([folder])) - set(available())
+    assert names == {"a", "b", "b.jsonl", "c"}
+
+
+def test_a_folder_that_is_not_there_has_no_transcripts(builtin, tmp_path):
+    assert available([tmp_path / "gone"]) == available()
+
+
+def test_a_run_is_named_after_the_file(builtin, tmp_path):
+    assert find("chat-a#0") == find("chat-a")
+    dump(session(name="x"), tmp_path / "x.jsonl")
+    assert find(f"{tmp_path / 'x.jsonl'}#0").name == "x"
+    assert find(tmp_path / "x.jsonl").name == "x"
+    with pytest.raises(UsageError, match="there is no run 1"):
+        find("chat-a#1")
+
+
+def test_a_reader_of_the_users_reads_a_file_in_the_folder(builtin, tmp_path):
+    (tmp_path / "mine.json").write_text("anything")
+    mine = Reader(
+        name="mine",
+        recognises=lambda document: document.data == b"anything",
+        read=lambda document: Reading(format="mine", runs=(session(name="read"),)),
+    )
+    assert find("mine", folders=[tmp_path], readers=[mine]).name == "read"

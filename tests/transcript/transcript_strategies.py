@@ -5,7 +5,7 @@ import re
 from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
-from pytest_ctxguard.transcript.model import Fact, Transcript
+from pytest_ctxguard.transcript.model import Compaction, Fact, Transcript
 from tests.factories import tool, user
 
 # Any code point, half surrogate pairs and line separators among them: JSON can carry them all.
@@ -39,6 +39,21 @@ def facts(draw, *, name, value, planted_at, asked_at):
 
 
 @st.composite
+def compactions(draw, messages):
+    """Compactions of a session of so many messages, in order."""
+    places = sorted(draw(st.lists(st.integers(0, messages), max_size=2)))
+    return tuple(
+        Compaction(
+            at=at,
+            kept_from=draw(st.integers(0, at)),
+            inserted=draw(st.lists(ANYTHING.map(user), max_size=2).map(tuple)),
+            recorded=draw(OBJECTS),
+        )
+        for at in places
+    )
+
+
+@st.composite
 def transcripts(draw):
     """A transcript that keeps the format's rules."""
     start = draw(ctx.histories(max_turns=2, max_rounds=2))
@@ -58,5 +73,6 @@ def transcripts(draw):
             for i, (at, value) in enumerate(planted)
         ),
         recorded=draw(known),
+        compactions=draw(compactions(len(messages))),
         provenance=draw(OBJECTS),
     )
