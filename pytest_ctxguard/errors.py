@@ -7,7 +7,10 @@
     │   ├── TranscriptError     a transcript that cannot be read whole
     │   └── BaselineError       a baseline file that cannot be read
     ├── UsageError              mend the call, marker or option
+    │   └── FrameworkMissing    install the framework that an adapter adapts
     ├── PolicyError             mend the policy: it raised, or returned what is not a message list
+    ├── RecordingError          record the request, or mend what sent it
+    │   └── SecretFound         a secret would have been written; keep it out of what is sent
     ├── ModelError              fetch or mend the model
     │   ├── ModelMissing        it is not in the cache, with the command that fetches it
     │   ├── FetchError          it could not be downloaded
@@ -48,8 +51,27 @@ class UsageError(CtxguardError):
     """A call, marker or option that asks for something impossible."""
 
 
+class FrameworkMissing(UsageError):
+    """An adapter whose framework is not installed, with the command that installs it."""
+
+
 class PolicyError(CtxguardError):
     """A policy that raised, or returned something that is not a list of messages."""
+
+
+class RecordingError(CtxguardError):
+    """A request that is not recorded, or cannot be."""
+
+
+class SecretFound(RecordingError):
+    """A secret that would have been written to a file; nothing was written.
+
+    The message has the form ``path:line: what. Remedy.`` and never holds the secret.
+    """
+
+    def __init__(self, what: str, *, path: object, line: int | None = None) -> None:
+        self.what, self.path, self.line = what, path, line
+        super().__init__(f"{path}:{line}: {what}" if line is not None else f"{path}: {what}")
 
 
 class ModelError(CtxguardError):

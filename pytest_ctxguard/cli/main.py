@@ -10,6 +10,7 @@ from pytest_ctxguard.cli.fetch import fetch
 from pytest_ctxguard.cli.model import model
 from pytest_ctxguard.cli.serve import serve
 from pytest_ctxguard.cli.table import table
+from pytest_ctxguard.cli.transcript import transcript
 from pytest_ctxguard.errors import CtxguardError
 
 
@@ -23,6 +24,7 @@ cli.add_command(fetch)
 cli.add_command(model)
 cli.add_command(serve)
 cli.add_command(table)
+cli.add_command(transcript)
 
 
 def main() -> None:

@@ -44,7 +44,8 @@ def join(
 
     What is known of a call has up to three keys more: ``exchange``, its number in the file from 1;
     ``tools``, the names that were offered, where that was not all of the session's; ``answer``,
-    the message that was recorded, where the client sent back another. What is known of a last call without an answer is the provenance's ``pending``.
+    the message that was recorded, where the client sent back another. What is known of a last
+    call without an answer is the provenance's ``pending``.
 
     Raises:
         TranscriptError: there is no exchange.

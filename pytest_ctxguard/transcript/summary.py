@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pytest_ctxguard.transcript.messages import Message, tool_calls
+from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.pairing import pair
 from pytest_ctxguard.transcript.parts import opaque_parts
@@ -19,9 +20,9 @@ class Summary:
     Attributes:
         format: name of the reader.
         runs: sessions.
-        calls: model invocations: the recorded ones where the recording tells them, otherwise one
-            before each assistant message; and one more where the last message awaits an answer.
-        turns: real user messages.
+        calls: model invocations that were answered: the recorded ones where the recording tells
+            them, otherwise every assistant message.
+        turns: user messages.
         tool_rounds: assistant messages with tool calls, each with the results after it.
         tool_calls: tool calls.
         tool_results: messages with a tool's result.
@@ -48,49 +49,54 @@ class Summary:
     usage_rows: int
 
 
-SUMMED = (
-    "calls",
-    "turns",
-    "tool_rounds",
-    "tool_calls",
-    "tool_results",
-    "unanswered_calls",
-    "orphan_results",
-    "opaque_parts",
-    "compactions",
-    "usage_rows",
-)
-
-
 def summarise(transcript: Transcript, *, format: str) -> Summary:
     """Count one session."""
-    messages, recorded = transcript.messages, transcript.recorded
-    pairs = pair(messages)
-    awaited = bool(messages) and messages[-1].get("role") in ("user", "tool")
-    models = (call.get("model") for call in recorded.values())
-    return Summary(
-        format=format,
-        runs=1,
-        calls=len(recorded) + awaited if recorded else len(transcript.calls),
-        turns=len(transcript.turns),
-        tool_rounds=len(transcript.tool_rounds),
-        tool_calls=sum(len(tool_calls(message)) for message in messages),
-        tool_results=sum(message.get("role") == "tool" for message in messages),
-        unanswered_calls=len(pairs.unanswered),
-        orphan_results=len(pairs.orphans),
-        opaque_parts=sum(1 for _ in opaque_parts(messages)),
-        compactions=len(transcript.compactions),
-        models=tuple(sorted({model for model in models if isinstance(model, str)})),
-        usage_rows=sum(tokens_of(call, "prompt_tokens") is not None for call in recorded.values()),
-    )
+    return summarise_runs(Reading(format=format, runs=(transcript,)))
 
 
 def summarise_runs(reading: Reading) -> Summary:
-    """Count all sessions of a file together."""
-    each = [summarise(run, format=reading.format) for run in reading.runs]
-    totals = {name: sum(getattr(summary, name) for summary in each) for name in SUMMED}
-    models = sorted({model for summary in each for model in summary.models})
-    return Summary(format=reading.format, runs=len(each), models=tuple(models), **totals)
+    """Count all sessions of a file together; a message that forks share counts once."""
+    found: dict[str, set[Any]] = {name: set() for name in _things(reading.runs[0])}
+    for run in reading.runs:
+        for name, things in _things(run).items():
+            found[name].update(things)
+    answered, models = found.pop("answered_calls"), found.pop("models")
+    found["unanswered_calls"] -= answered  # in another fork they have a result
+    found["orphan_results"] -= found.pop("answers")
+    counts = {name: len(things) for name, things in found.items()}
+    return Summary(
+        format=reading.format, runs=len(reading.runs), models=tuple(sorted(models)), **counts
+    )
+
+
+def _things(run: Transcript) -> dict[str, set[Any]]:
+    """Return what is counted, each by the identity of the messages it is in."""
+    messages, recorded, pairs = run.messages, run.recorded, pair(run.messages)
+
+    def at(indices: Iterable[int]) -> set[Any]:
+        return {id(messages[index]) for index in indices if index < len(messages)}
+
+    def calls(places: Iterable[tuple[int, int]]) -> set[Any]:
+        return {(id(messages[index]), position) for index, position in places}
+
+    answers = recorded or [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
+    models = (call.get("model") for call in recorded.values())
+    usage = [i for i, call in recorded.items() if tokens_of(call, "prompt_tokens") is not None]
+    return {
+        "calls": at(answers),
+        "turns": at(turn.start for turn in run.turns),
+        "tool_rounds": at(tool_round.start for tool_round in run.tool_rounds),
+        "tool_calls": calls((*pairs.answered, *pairs.unanswered)),
+        "tool_results": at(i for i, m in enumerate(messages) if m.get("role") == "tool"),
+        "unanswered_calls": calls(pairs.unanswered),
+        "answered_calls": calls(pairs.answered),
+        "orphan_results": at(pairs.orphans),
+        "answers": at(pairs.answered.values()),
+        "opaque_parts": {id(part) for part in opaque_parts(messages)},
+        "compactions": {(id(messages[c.at - 1]), *map(id, c.inserted)) for c in run.compactions},
+        "models": {model for model in models if isinstance(model, str)},
+        "usage_rows": at(usage),
+    }
 
 
 def tokens_of(call: Mapping[str, object], key: str) -> int | None:

@@ -153,10 +153,10 @@ def test_an_unknown_transcript(command, folder):
 
 def test_a_broken_transcript(command, folder):
     path = folder / "broken.jsonl"
-    path.write_text("{}\n")
+    path.write_text('{"type": "transcript"}\n')
     done = command("table", path, "--tier", "structure")
     assert isinstance(done.exception, TranscriptError)
-    assert str(done.exception).startswith(f"{path}:1: not a transcript line")
+    assert str(done.exception).startswith(f"{path}:1: version None is not supported")
 
 
 def test_a_model_that_cannot_be_opened(command, folder, monkeypatch):

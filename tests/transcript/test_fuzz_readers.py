@@ -31,6 +31,7 @@ from pytest_ctxguard.transcript.readers.catalogue import READERS
 from pytest_ctxguard.transcript.reading import Reading
 from tests.transcript.mutating import SCALARS, Seed, edited, mutants, put
 from tests.transcript.small_files import SMALL
+from tests.transcript.small_sessions import SESSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "fixtures" / name for name in ("transcripts", "cassettes", "exports")]
@@ -53,7 +54,7 @@ def seeds():
         for path in sorted(folder.rglob("*")) if folder.exists() else ():
             if path.suffix in SUFFIXES and path.name not in ("README.md", "SOURCES.md"):
                 yield path.name, path.read_bytes()
-    yield from SMALL.items()
+    yield from {**SMALL, **SESSIONS}.items()
 
 
 SEEDS = [Seed(name, data, format_of(data, name)) for name, data in seeds()]

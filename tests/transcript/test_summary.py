@@ -38,11 +38,11 @@ def recorded_session():
     )
 
 
-def test_a_session_without_recorded_calls_has_one_per_answer_and_the_one_awaited():
+def test_a_session_without_recorded_calls_has_one_per_answer():
     assert summarise(session(), format="ctxguard") == Summary(
         format="ctxguard",
         runs=1,
-        calls=4,
+        calls=3,
         turns=3,
         tool_rounds=1,
         tool_calls=1,
@@ -60,7 +60,7 @@ def test_recorded_calls_count_as_recorded():
     assert summarise(recorded_session(), format="x") == Summary(
         format="x",
         runs=1,
-        calls=3,  # two recorded, and the last message awaits an answer
+        calls=2,  # the last message still awaits an answer
         turns=2,
         tool_rounds=1,
         tool_calls=2,
@@ -77,10 +77,19 @@ def test_recorded_calls_count_as_recorded():
 def test_the_sessions_of_a_file_are_summed():
     reading = Reading(format="x", runs=(recorded_session(), session(), recorded_session()))
     total = summarise_runs(reading)
-    assert (total.runs, total.calls, total.turns) == (3, 10, 7)
+    assert (total.runs, total.calls, total.turns) == (3, 7, 7)
     assert (total.tool_calls, total.tool_results, total.orphan_results) == (5, 5, 2)
     assert (total.opaque_parts, total.compactions, total.usage_rows) == (2, 2, 2)
     assert total.models == ("a-model", "b-model")
+
+
+def test_what_forks_share_counts_once_and_a_call_answered_in_one_of_them_is_answered():
+    start = (user("a"), calling(call()))
+    answered, cut = (*start, result("x"), assistant("b")), (*start, user("never mind"))
+    forks = tuple(session(messages=messages, facts=()) for messages in (answered, cut))
+    total = summarise_runs(Reading(format="x", runs=forks))
+    assert (total.calls, total.turns, total.tool_rounds) == (2, 2, 1)
+    assert (total.tool_calls, total.tool_results, total.unanswered_calls) == (1, 1, 0)
 
 
 def test_parts_that_are_no_text_are_counted_by_type():

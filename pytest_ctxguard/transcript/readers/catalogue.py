@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_ctxguard.transcript.reading import Reader
 from pytest_ctxguard.transcript.readers import (
     anthropic,
     cassette,
@@ -20,6 +19,7 @@ from pytest_ctxguard.transcript.readers import (
     swe_agent,
     tau_bench,
 )
+from pytest_ctxguard.transcript.reading import Reader
 
 READERS: tuple[Reader, ...] = (
     own.READER,
