@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_ctxguard.policies.three_step_fit import ThreeStepFit as ThreeStepFit
     from pytest_ctxguard.policies.user_messages import UserMessages as UserMessages
     from pytest_ctxguard.transcript.document import Document as Document
-    from pytest_ctxguard.transcript.loading import read_run as read_transcript  # noqa: F401 - same
+    from pytest_ctxguard.transcript.loading import read_transcript as read_transcript
     from pytest_ctxguard.transcript.model import Fact as Fact
     from pytest_ctxguard.transcript.model import Transcript as Transcript
     from pytest_ctxguard.transcript.reading import Reader as Reader
@@ -41,8 +41,8 @@ _PUBLIC = {
     "ToolCall": "backend:ToolCall",
     "Transcript": "transcript.model:Transcript",
     "UserMessages": "policies.user_messages:UserMessages",
-    "read_transcript": "transcript.loading:read_run",
     "full_history": "policies.full_history:full_history",
+    "read_transcript": "transcript.loading:read_transcript",
 }
 
 __all__ = sorted(_PUBLIC)

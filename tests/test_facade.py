@@ -18,7 +18,10 @@ PUBLIC = [
     "ContextGateFailure",
     "CountedThreeStepFit",
     "CtxguardError",
+    "Document",
     "Fact",
+    "Reader",
+    "Reading",
     "Replay",
     "SlidingWindow",
     "ThreeStepFit",
@@ -26,6 +29,7 @@ PUBLIC = [
     "Transcript",
     "UserMessages",
     "full_history",
+    "read_transcript",
 ]
 
 

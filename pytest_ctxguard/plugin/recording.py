@@ -48,7 +48,7 @@ def record_fixture(item: pytest.Item) -> Iterator[RecordFixture]:
         secrets=Secrets.from_environment(os.environ, extra=extra),
         ignore=planned.ignore,
         also=planned.also,
-        readers=services._readers,
+        readers=services.readers,
     ) as recorder:
         fixture = RecordFixture(recorder, place.shown)
         item.stash[RECORDING] = fixture
@@ -132,7 +132,7 @@ class RecordFixture:
         cause = self._recorder.error
         if cause is not None and not isinstance(error, KeyboardInterrupt | pytest.exit.Exception):
             self._errors = len(self._recorder.cassette.errors)
-            raise cause from error
+            raise cause from None  # what the body made of it would be shown as the cause
 
     def _finish(self) -> None:
         """Write what a test recorded whose body passed.

@@ -121,12 +121,12 @@ class Services:
         key = str(name)
         if key not in self._transcripts:
             self._transcripts[key] = find(
-                name, folders=self.settings.transcripts, readers=self._readers
+                name, folders=self.settings.transcripts, readers=self.readers
             )
         return self._transcripts[key]
 
     @cached_property
-    def _readers(self) -> tuple[Reader, ...]:
+    def readers(self) -> tuple[Reader, ...]:
         """The readers that conftest files add."""
         given = self.config.hook.pytest_ctxguard_readers(config=self.config)
         readers = tuple(reader for readers in given for reader in readers or ())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_ctxguard.transcript import cassette_json, cassette_yaml
+from pytest_ctxguard.transcript import cassette_json
 from pytest_ctxguard.transcript.cassette_body import read_body
 from pytest_ctxguard.transcript.document import Document
 
@@ -90,7 +90,12 @@ def interactions(document: Document) -> tuple[tuple[Interaction, ...], tuple[str
         TranscriptError: it is no cassette of version 1, or is not whole.
     """
     is_json = document.text.lstrip()[:1] in ("{", "[")
-    value, lines = (cassette_json if is_json else cassette_yaml).parse(document)
+    if is_json:
+        value, lines = cassette_json.parse(document)
+    else:
+        from pytest_ctxguard.transcript import cassette_yaml  # a YAML parser is dear to import
+
+        value, lines = cassette_yaml.parse(document)
     if isinstance(value, list):
         raise document.fail(
             "a cassette from before vcrpy 1.0, which had no version. Record it again.", 1

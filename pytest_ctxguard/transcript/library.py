@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.transcript.loading import read_run
+from pytest_ctxguard.transcript.loading import read_transcript
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.reading import Reader
 
@@ -60,7 +60,7 @@ def find(
     """
     place, run = _split(str(name))
     if isinstance(name, Path) or Path(place).suffix in (*SUFFIXES, ".md"):
-        return read_run(place, run=run, readers=readers)
+        return read_transcript(place, run=run, readers=readers)
     known = available(folders)
     if place not in known:
         listed = ", ".join(sorted(known)) or "none"
@@ -68,7 +68,7 @@ def find(
             f"no transcript named {place!r}; there are: {listed}. "
             "Name more folders in ini `ctxguard_transcripts`, or give a path."
         )
-    return read_run(known[place], run=run, readers=readers)
+    return read_transcript(known[place], run=run, readers=readers)
 
 
 def _split(name: str) -> tuple[str, int | None]:

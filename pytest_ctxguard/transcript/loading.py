@@ -51,7 +51,7 @@ def recognised(document: Document, *, readers: Sequence[Reader] = ()) -> Reader:
     )
 
 
-def read_run(
+def read_transcript(
     path: str | Path, *, run: int | None = None, readers: Sequence[Reader] = ()
 ) -> Transcript:
     """Read one session of a file.
@@ -69,7 +69,7 @@ def read_run(
 
 
 def choose(reading: Reading, run: int | None, *, path: Path) -> Transcript:
-    """Return one session of a reading; see :func:`read_run`."""
+    """Return one session of a reading; see :func:`read_transcript`."""
     runs = reading.runs
     if run is None and len(runs) == 1:
         return runs[0]

@@ -9,7 +9,7 @@ import pytest
 from tests.plugin.project import Project
 
 HEAVY = ("click", "hypothesis", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "tokenizers")
-HEAVY_AND_YAML = (*HEAVY, "yaml")
+HEAVY_AND_YAML = (*HEAVY, "vcr", "yaml")
 
 LISTING_CONFTEST = f"""
 import json, sys

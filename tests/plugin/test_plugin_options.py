@@ -26,7 +26,8 @@ def usage(kind: type[Any]) -> str:
 
 
 def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
-    expected = {usage(kind) for kind in CHECKS.values()} | {"ctx_transcripts(*patterns)"}
+    cassette = "ctx_cassette(name=None, ignore=(), also=(), record=None)"
+    expected = {usage(kind) for kind in CHECKS.values()} | {"ctx_transcripts(*patterns)", cassette}
 
     assert set(options.MARKERS) == expected
 

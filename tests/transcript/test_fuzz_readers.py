@@ -8,9 +8,9 @@ The laws, for every reader and whatever the bytes:
 - a file that was cut in the middle of a row (JSON Lines), or anywhere (JSON, and cassettes, which
   end with their version), is refused;
 - a row that is not JSON is refused, with its line as soon as the rows before it show the format;
-- where one plain value became another (null and empty text apart: there is nothing, they say),
-  a reading with fewer different messages says so: in a note, in what was passed over, or as an
-  opaque part.
+- where one plain value became another, a reading with fewer different messages says so: in a
+  note, in what was passed over, or as an opaque part. (Not where it became null or empty text,
+  which say that there is nothing; nor the name of an attribute, in OpenTelemetry's ``key``.)
 
 Whole rows that are gone are noticed only where a format counts its rows; ours does (test_jsonl).
 """
@@ -170,7 +170,8 @@ def test_no_message_is_lost_without_a_word(seed, tmp_path):
         pytest.skip("has no values")
     path = tmp_path / seed.name
     before = outcome(path, seed.dump(seed.value))
-    leaves = [p for p in seed.paths if not isinstance(at(seed.value, p), list | dict)]
+    plain = (p for p in seed.paths if not isinstance(at(seed.value, p), list | dict))
+    leaves = [p for p in plain if p[-1] != "key"]  # the name of another value
 
     def law(drawn):
         leaf, new = drawn

@@ -7,7 +7,7 @@ import pytest
 from pytest_ctxguard.errors import TranscriptError, UsageError
 from pytest_ctxguard.transcript import document
 from pytest_ctxguard.transcript.jsonl import dump
-from pytest_ctxguard.transcript.loading import choose, read, read_run
+from pytest_ctxguard.transcript.loading import choose, read, read_transcript
 from pytest_ctxguard.transcript.reading import Reader, Reading
 from tests.factories import session, user
 
@@ -38,7 +38,7 @@ def test_our_own_format(tmp_path):
 
 def test_a_reader_of_the_users(put):
     path = put("hello", "a.txt")
-    assert read_run(path, readers=[PLAIN]).messages == (user("hello"),)
+    assert read_transcript(path, readers=[PLAIN]).messages == (user("hello"),)
     with pytest.raises(TranscriptError, match="not a transcript in a known format"):
         read(path)
 

@@ -107,7 +107,7 @@ def _read_sharegpt(
         builder.tool(tool, line=line)
     if chat.get("tools") and tools is None:
         count(passed_over, "tools that are no definitions")
-    if chat.get("system"):
+    if chat.get("system") not in (None, ""):
         system = {"role": "system", "content": chat["system"]}
         add(builder, document, system, where=f"{where}.system", line=line)
     for index, item in enumerate(chat["conversations"]):
