@@ -130,8 +130,9 @@ class Cassette:
         if _of_this_package():
             return
         try:
-            stored = self.secrets.scrub_response(_true_to_itself(copy.deepcopy(response)))
-            found = self.interaction(request, stored)
+            found = self.interaction(request, _true_to_itself(copy.deepcopy(response)))
+            # after the request, whose headers show what is secret in the response
+            found.response = self.secrets.scrub_response(found.response)
         except CtxguardError as error:
             raise self._failed(error) from error
         with self._lock:

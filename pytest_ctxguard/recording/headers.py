@@ -17,7 +17,7 @@ ADDRESS = re.compile(
     r"(?P<query>\?[^#]*)?(?P<fragment>#.*)?",
     re.S,
 )
-LONG = 16  # characters of a cookie's value that is searched for elsewhere
+LONG = 16  # characters of a header's value that is searched for elsewhere; no key is shorter
 
 
 def scrub_header(scrubber: Scrubber, name: str, value: str) -> str:
@@ -58,10 +58,10 @@ def _credentials(scrubber: Scrubber, name: str, value: str) -> str:
     what = f"the header {name}"
     words = value.split()
     if len(words) == 2:  # a scheme, and what it carries
-        scrubber.known.learn(words[1], what)
+        scrubber.known.learn(words[1], what, length=LONG)
         if words[0].lower() == "basic":
             scrubber.known.learn(_password(words[1]), what)
-    return scrubber.whole(value, what) if value else value
+    return scrubber.whole(value, what, length=LONG) if value else value
 
 
 def _password(credentials: str) -> str:

@@ -127,10 +127,15 @@ class Recorder:
         return True
 
     def _clean(self, interactions: Iterable[Interaction]) -> list[Interaction]:
-        """Return interactions as they are stored; one read from a file may be older than a rule."""
-        scrub = self.secrets.scrub_response
+        """Return interactions as they are stored: by all that is known of secrets by now."""
+        secrets = self.secrets
         return [
-            replace(each, response=scrub(copy.deepcopy(each.response))) for each in interactions
+            replace(
+                each,
+                request=secrets.scrub_request(each.request),
+                response=secrets.scrub_response(copy.deepcopy(each.response)),
+            )
+            for each in interactions
         ]
 
 

@@ -42,8 +42,10 @@ def recognised(document: Document, *, readers: Sequence[Reader] = ()) -> Reader:
     for reader in (*readers, *READERS):
         if reader.recognises(document):
             return reader
-    if document.data.lstrip()[:1] in (b"{", b"[") and not document.head:
-        document.json  # noqa: B018 - raises with the place, if that is what is wrong
+    if document.head:
+        document.rows  # noqa: B018 - raises with the place, if that is what is wrong
+    elif document.data.lstrip()[:1] in (b"{", b"["):
+        document.json  # noqa: B018 - likewise
     known = ", ".join(sorted({reader.name for reader in (*readers, *READERS)}))
     raise document.fail(
         f"not a transcript in a known format ({known}). Convert it, or add a reader in conftest.py "

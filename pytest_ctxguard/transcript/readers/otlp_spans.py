@@ -81,12 +81,14 @@ def spans_of(
 
 
 def attributes(values: Any) -> dict[str, Any]:
-    """Return a list of keys with ``AnyValue`` as a plain dict; what is none is left out."""
-    found = {}
-    for item in values if isinstance(values, list) else ():
-        if isinstance(item, dict) and isinstance(item.get("key"), str):
-            found[item["key"]] = plain(item.get("value"))
-    return found
+    """Return a list of keys with ``AnyValue`` as a plain dict.
+
+    A key that is no text stands as text, so that it is counted as an unknown one.
+    """
+    return {
+        str(mapping(item).get("key")): plain(mapping(item).get("value"))
+        for item in (values if isinstance(values, list) else ())
+    }
 
 
 def plain(value: Any) -> Any:
