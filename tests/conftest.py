@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from pytest_ctxguard.cache import cache_folder
 from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.models.files import ModelFiles
 
 pytest_plugins = ["pytester"]
+settings.register_profile("suite", deadline=None)  # a busy machine is no failure
+settings.load_profile("suite")
 
 
 def pytest_configure() -> None:

@@ -14,14 +14,11 @@ ROOMS = ("transcript", "tokens", "replay", "recall", "checks", "report", "baseli
 
 def dataclasses_of(room):
     module = importlib.import_module(f"pytest_ctxguard.{room}")
-    names = (
-        [f"{module.__name__}.{m.name}" for m in pkgutil.iter_modules(module.__path__)]
-        if (hasattr(module, "__path__"))
-        else [module.__name__]
-    )
-    for name in names:
+    inner = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+    for name in [module.__name__, *(found.name for found in inner)]:
         for _, kind in inspect.getmembers(importlib.import_module(name), inspect.isclass):
-            if dataclasses.is_dataclass(kind) and kind.__module__ == name:
+            private = kind.__name__.startswith("_")  # what is still being put together
+            if dataclasses.is_dataclass(kind) and kind.__module__ == name and not private:
                 yield kind
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.errors import RecordingError, SecretFound
 from pytest_ctxguard.recording.bodies import body_bytes
-from pytest_ctxguard.recording.compressed import codings
-from pytest_ctxguard.recording.headers import scrub_address, scrub_header
-from pytest_ctxguard.recording.known import Known, from_environment, given
-from pytest_ctxguard.recording.scanning import Find, scan
-from pytest_ctxguard.recording.scrubber import Scrubber
+from pytest_ctxguard.recording.scrubbing.compressed import codings
+from pytest_ctxguard.recording.scrubbing.headers import scrub_address, scrub_header
+from pytest_ctxguard.recording.scrubbing.known import Known, from_environment, given
+from pytest_ctxguard.recording.scrubbing.scanning import Find, scan
+from pytest_ctxguard.recording.scrubbing.scrubber import Scrubber
 
 if TYPE_CHECKING:
     from vcr.request import Request

@@ -238,7 +238,7 @@ def test_a_body_that_cannot_be_unpacked_is_refused():
 
 
 def test_a_body_that_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr("pytest_ctxguard.recording.compressed.LIMIT", 1000)
+    monkeypatch.setattr("pytest_ctxguard.recording.scrubbing.compressed.LIMIT", 1000)
     exchange = Exchange(answer=gzip.compress(b"a" * 1001), answer_headers=GZIP)
     with pytest.raises(RecordingError, match="decompressed, is not searched"):
         Secrets.from_environment({}).scrub_response(exchange.response)

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.factories import tool
+from tests.factories import session, tool
 
 ASK = "Why is checkout slow?"
 CALL_ID = "call_1"
@@ -132,7 +132,9 @@ ls
 
 And now?
 """
+CHAT = {"model": "m", "messages": list(session().messages), "tools": list(session().tools)}
 SMALL = {
+    "chat.json": json.dumps(CHAT, indent=1).encode(),
     "responses.jsonl": "".join(json.dumps(row) + "\n" for row in RESPONSES).encode(),
     "anthropic.json": json.dumps(ANTHROPIC, indent=1).encode(),
     "sharegpt.json": json.dumps([SHARED]).encode(),

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pytest_ctxguard.errors import TranscriptError
-from pytest_ctxguard.transcript.cassette_file import Interaction, interactions, is_cassette
+from pytest_ctxguard.transcript.cassettes.interactions import Interaction, interactions, is_cassette
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.reading import Reader, Reading, count
 from pytest_ctxguard.transcript.runs import Exchange, join

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ctxguard.recording.compressed import GZIP, gunzip
-from pytest_ctxguard.recording.headers import scrub_address, scrub_header
-from pytest_ctxguard.recording.known import Known
-from pytest_ctxguard.recording.places import Leaf, leaves
-from pytest_ctxguard.recording.scrubber import Hit, Scrubber
+from pytest_ctxguard.recording.scrubbing.compressed import GZIP, gunzip
+from pytest_ctxguard.recording.scrubbing.headers import scrub_address, scrub_header
+from pytest_ctxguard.recording.scrubbing.known import Known
+from pytest_ctxguard.recording.scrubbing.places import Leaf, leaves
+from pytest_ctxguard.recording.scrubbing.scrubber import Hit, Scrubber
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,13 @@ import base64
 import re
 from urllib.parse import unquote
 
-from pytest_ctxguard.recording.patterns import COOKIES, QUERY_KEYS, SCRUBBED, secret_header
-from pytest_ctxguard.recording.scrubber import Scrubber
+from pytest_ctxguard.recording.scrubbing.patterns import (
+    COOKIES,
+    QUERY_KEYS,
+    SCRUBBED,
+    secret_header,
+)
+from pytest_ctxguard.recording.scrubbing.scrubber import Scrubber
 
 ADDRESSES = frozenset({"location", "content-location", "referer", "link", "origin"})
 COOKIE = re.compile(r"(?P<name>[^=;,\s]+=)(?P<value>[^;]*)")

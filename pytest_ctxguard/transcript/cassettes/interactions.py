@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_ctxguard.transcript import cassette_json
-from pytest_ctxguard.transcript.cassette_body import read_body
+from pytest_ctxguard.transcript.cassettes import json_form
+from pytest_ctxguard.transcript.cassettes.bodies import read_body
 from pytest_ctxguard.transcript.document import Document
 
 VERSION = 1
@@ -91,11 +91,13 @@ def interactions(document: Document) -> tuple[tuple[Interaction, ...], tuple[str
     """
     is_json = document.text.lstrip()[:1] in ("{", "[")
     if is_json:
-        value, lines = cassette_json.parse(document)
+        value, lines = json_form.parse(document)
     else:
-        from pytest_ctxguard.transcript import cassette_yaml  # a YAML parser is dear to import
+        from pytest_ctxguard.transcript.cassettes import (
+            yaml_form,  # a YAML parser is dear to import
+        )
 
-        value, lines = cassette_yaml.parse(document)
+        value, lines = yaml_form.parse(document)
     if isinstance(value, list):
         raise document.fail(
             "a cassette from before vcrpy 1.0, which had no version. Record it again.", 1

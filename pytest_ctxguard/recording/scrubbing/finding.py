@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from pytest_ctxguard.recording.known import Known, is_random
-from pytest_ctxguard.recording.patterns import (
+from pytest_ctxguard.recording.scrubbing.known import Known, is_random
+from pytest_ctxguard.recording.scrubbing.patterns import (
     QUOTED_PAIR,
     SCRUBBED,
     SECRET_KEYS,

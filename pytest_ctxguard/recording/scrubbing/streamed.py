@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ctxguard.recording.json_text import is_json, replace_values, values
+from pytest_ctxguard.recording.scrubbing.json_text import is_json, replace_values, values
 
 JSON_LINE = re.compile(r"^([ \t]*(?:data:)?[ \t]*)([{\[].*[}\]])([ \t\r]*)$", re.M)
 TOLD_APART_BY = ("type", "index", "output_index", "content_index", "item_id")

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.recording.patterns import SCRUBBED, SECRET_KEYS, plain
+from pytest_ctxguard.recording.scrubbing.patterns import SCRUBBED, SECRET_KEYS, plain
 
 NAMES = re.compile(
     r"_KEY$|^KEY$|API_?KEY|ACCESS_KEY|TOKEN$|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PAT$"

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable
 
-from pytest_ctxguard.recording.compressed import is_packed
+from pytest_ctxguard.recording.scrubbing.compressed import is_packed
 
 RUN = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 WRAPPED = re.compile(r"(?:[A-Za-z0-9+/_-]{40,}\r?\n[ \t]*)+[A-Za-z0-9+/_-]*={0,2}")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote, quote_plus, unquote_plus, unquote_to_bytes
 
-from pytest_ctxguard.recording import base64_runs, compressed, json_text, streamed
-from pytest_ctxguard.recording.finding import Span, by_form, by_words, merged
-from pytest_ctxguard.recording.known import Known, digest, encode, is_random
-from pytest_ctxguard.recording.patterns import (
+from pytest_ctxguard.recording.scrubbing import base64_runs, compressed, json_text, streamed
+from pytest_ctxguard.recording.scrubbing.finding import Span, by_form, by_words, merged
+from pytest_ctxguard.recording.scrubbing.known import Known, digest, encode, is_random
+from pytest_ctxguard.recording.scrubbing.patterns import (
     FORM_KEYS,
     LIKELY_KEYS,
     SCRUBBED,

@@ -1,0 +1,1 @@
+"""Where secrets stand in an exchange, and how they are replaced and searched for."""
