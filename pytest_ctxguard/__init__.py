@@ -9,14 +9,35 @@ if TYPE_CHECKING:
     from pytest_ctxguard.backend import Backend as Backend
     from pytest_ctxguard.backend import Completion as Completion
     from pytest_ctxguard.backend import ToolCall as ToolCall
+    from pytest_ctxguard.checks.agent import AgentRun as AgentRun
     from pytest_ctxguard.checks.guarded import GuardedReplay as Replay  # noqa: F401 - public name
+    from pytest_ctxguard.checks.laws.judging import broken_law as broken_law
+    from pytest_ctxguard.checks.summariser_faults import summariser_faults as summariser_faults
+    from pytest_ctxguard.driver.limited import LimitedBackend as LimitedBackend
+    from pytest_ctxguard.driver.run import drive as drive
+    from pytest_ctxguard.driver.values import Drive as Drive
+    from pytest_ctxguard.driver.values import Job as Job
     from pytest_ctxguard.errors import ContextGateFailure as ContextGateFailure
     from pytest_ctxguard.errors import CtxguardError as CtxguardError
+    from pytest_ctxguard.policies.clear_tool_uses import ClearToolUses as ClearToolUses
+    from pytest_ctxguard.policies.command import command_policy as command_policy
+    from pytest_ctxguard.policies.declare import mutates as mutates
+    from pytest_ctxguard.policies.declare import persists as persists
+    from pytest_ctxguard.policies.elide_tool_results import ElideToolResults as ElideToolResults
     from pytest_ctxguard.policies.full_history import full_history as full_history
+    from pytest_ctxguard.policies.noted_compaction import NotedCompaction as NotedCompaction
+    from pytest_ctxguard.policies.pinned_at_end import PinnedAtEnd as PinnedAtEnd
+    from pytest_ctxguard.policies.pinned_in_system import PinnedInSystem as PinnedInSystem
+    from pytest_ctxguard.policies.pipeline import Pipeline as Pipeline
     from pytest_ctxguard.policies.sliding_window import SlidingWindow as SlidingWindow
+    from pytest_ctxguard.policies.sub_agent_report import SubAgentReport as SubAgentReport
+    from pytest_ctxguard.policies.sub_agent_scope import SubAgentScope as SubAgentScope
+    from pytest_ctxguard.policies.summarisers import ScriptedSummariser as ScriptedSummariser
+    from pytest_ctxguard.policies.summary_compaction import SummaryCompaction as SummaryCompaction
     from pytest_ctxguard.policies.three_step_fit import CountedThreeStepFit as CountedThreeStepFit
     from pytest_ctxguard.policies.three_step_fit import ThreeStepFit as ThreeStepFit
     from pytest_ctxguard.policies.user_messages import UserMessages as UserMessages
+    from pytest_ctxguard.policies.user_turn_trimmer import UserTurnTrimmer as UserTurnTrimmer
     from pytest_ctxguard.transcript.document import Document as Document
     from pytest_ctxguard.transcript.loading import read_transcript as read_transcript
     from pytest_ctxguard.transcript.model import Fact as Fact
@@ -26,23 +47,44 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for: pytest imports this package in every run.
 _PUBLIC = {
+    "AgentRun": "checks.agent:AgentRun",
     "Backend": "backend:Backend",
+    "ClearToolUses": "policies.clear_tool_uses:ClearToolUses",
     "Completion": "backend:Completion",
     "ContextGateFailure": "errors:ContextGateFailure",
     "CountedThreeStepFit": "policies.three_step_fit:CountedThreeStepFit",
     "CtxguardError": "errors:CtxguardError",
     "Document": "transcript.document:Document",
+    "Drive": "driver.values:Drive",
+    "ElideToolResults": "policies.elide_tool_results:ElideToolResults",
     "Fact": "transcript.model:Fact",
+    "Job": "driver.values:Job",
+    "LimitedBackend": "driver.limited:LimitedBackend",
+    "NotedCompaction": "policies.noted_compaction:NotedCompaction",
+    "PinnedAtEnd": "policies.pinned_at_end:PinnedAtEnd",
+    "PinnedInSystem": "policies.pinned_in_system:PinnedInSystem",
+    "Pipeline": "policies.pipeline:Pipeline",
     "Reader": "transcript.reading:Reader",
     "Reading": "transcript.reading:Reading",
     "Replay": "checks.guarded:GuardedReplay",
+    "ScriptedSummariser": "policies.summarisers:ScriptedSummariser",
     "SlidingWindow": "policies.sliding_window:SlidingWindow",
+    "SubAgentReport": "policies.sub_agent_report:SubAgentReport",
+    "SubAgentScope": "policies.sub_agent_scope:SubAgentScope",
+    "SummaryCompaction": "policies.summary_compaction:SummaryCompaction",
     "ThreeStepFit": "policies.three_step_fit:ThreeStepFit",
     "ToolCall": "backend:ToolCall",
     "Transcript": "transcript.model:Transcript",
     "UserMessages": "policies.user_messages:UserMessages",
+    "UserTurnTrimmer": "policies.user_turn_trimmer:UserTurnTrimmer",
+    "broken_law": "checks.laws.judging:broken_law",
+    "command_policy": "policies.command:command_policy",
+    "drive": "driver.run:drive",
     "full_history": "policies.full_history:full_history",
+    "mutates": "policies.declare:mutates",
+    "persists": "policies.declare:persists",
     "read_transcript": "transcript.loading:read_transcript",
+    "summariser_faults": "checks.summariser_faults:summariser_faults",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -32,6 +32,11 @@ ALPHABETS: Mapping[str, str | st.SearchStrategy[str]] = {
     # everything but the surrogates, which no text has alone
     "any": st.characters(max_codepoint=0xD7FF) | st.characters(min_codepoint=0xE000),
 }
+IMAGES = (
+    "https://example.com/a.png",
+    "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=",
+)
+HUGE = 4_000  # characters
 LITERALS = ("<|im_start|>", "<|im_end|>", "<tool_call>", "assistant", "\n")
 
 
@@ -119,6 +124,77 @@ def histories(
     else:
         history += draw(turns(max_rounds=max_rounds, answered=False))
     return _renumbered(history)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> Any:
+    """Draw the content of a user message: a text, or parts, images among them."""
+    if draw(st.booleans()):
+        return draw(texts())
+    text = texts(max_size=12).map(lambda text: {"type": "text", "text": text})
+    image = st.sampled_from(IMAGES).map(
+        lambda url: {"type": "image_url", "image_url": {"url": url}}
+    )
+    return draw(st.lists(text | image, min_size=1, max_size=3))
+
+
+@st.composite
+def rich_histories(
+    draw: st.DrawFn, *, max_turns: int = 4, unanswered: bool = False
+) -> list[Message]:
+    """Draw a well-formed history with all that makes histories hard.
+
+    Images and several parts in user messages, parts in tool results, texts of some thousand
+    characters, instructions in the middle, answers twice in a row, two user messages in a row.
+
+    Args:
+        draw: given by Hypothesis.
+        max_turns: most turns.
+        unanswered: whether a turn may end in calls that never got a result (their process died),
+            or the history in calls of which one is still pending; no provider takes these.
+    """
+    history = draw(st.lists(messages(("system", "developer")), max_size=2))
+    for number in range(draw(st.integers(1, max_turns))):
+        if number:
+            history += draw(st.lists(messages(("assistant",)), max_size=2))
+            history += draw(st.lists(messages(("developer", "user")), max_size=1))
+        history.append({"role": "user", "content": draw(contents())})
+        for tool_round in draw(st.lists(tool_rounds(), max_size=3)):
+            history += draw(_enriched(tool_round))
+        if unanswered and history[-1]["role"] == "tool" and draw(st.booleans()):
+            history.pop()
+    if history[-1]["role"] == "assistant":
+        history.append(draw(messages(("user",))))
+    return _renumbered(history)
+
+
+@st.composite
+def _enriched(draw: st.DrawFn, tool_round: list[Message]) -> list[Message]:
+    """Make a result of a round huge, or one of parts."""
+    place = draw(st.integers(1, len(tool_round) - 1))
+    kind = draw(st.sampled_from(["as it is", "huge", "parts"]))
+    if kind == "as it is":
+        return tool_round
+    text = draw(texts(max_size=12)) or "x"
+    content = text * (HUGE // len(text)) if kind == "huge" else [{"type": "text", "text": text}] * 2
+    changed = {**tool_round[place], "content": content}
+    return [*tool_round[:place], changed, *tool_round[place + 1 :]]
+
+
+@cache
+def policy_histories() -> st.SearchStrategy[list[Message]]:
+    """Draw a history that a policy may meet: small or not, a chat or one long turn, plain or rich.
+
+    One in a few has calls that were never answered, which no provider takes; a policy may send
+    them as they are.
+    """
+    return st.one_of(
+        histories(max_turns=2, max_rounds=2),
+        histories(kind="chat", max_turns=5),
+        histories(kind="agentic", max_rounds=8),
+        rich_histories(),
+        rich_histories(max_turns=3, unanswered=True),
+    )
 
 
 def _renumbered(history: list[Message]) -> list[Message]:

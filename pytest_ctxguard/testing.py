@@ -8,6 +8,9 @@ from typing import Any
 
 from pytest_ctxguard.backend import GREEDY, Completion, Message, Sampling, ToolChoice, Watch
 from pytest_ctxguard.errors import BackendError
+from pytest_ctxguard.policies.summarisers import FAULTS, FaultySummariser, ScriptedSummariser
+
+__all__ = ["FAULTS", "Answer", "FaultySummariser", "ScriptedBackend", "ScriptedSummariser"]
 
 Answer = str | Completion
 

@@ -80,3 +80,49 @@ def test_what_matters_is_drawn_in_time(condition):
 def test_messages_have_the_roles_asked_for(message):
     assert set(message) == {"role", "content"}
     assert message["role"] in ("user", "assistant")
+
+
+@settings(deadline=None)
+@given(st.data(), st.booleans())
+def test_a_rich_history_is_well_formed_but_for_calls_without_an_answer(data, unanswered):
+    history = data.draw(ctx.rich_histories(max_turns=3, unanswered=unanswered))
+    assert history[-1]["role"] in ("user", "tool")
+    rules = {problem.rule for problem in openai_rules(history)}
+    assert rules <= ({"unanswered-call"} if unanswered else set())
+    ids = [call["id"] for message in history for call in tool_calls(message)]
+    assert len(ids) == len(set(ids))
+
+
+@settings(deadline=None)
+@given(ctx.policy_histories())
+def test_a_policys_history_waits_for_a_call(history):
+    assert history[-1]["role"] in ("user", "tool")
+    assert turn_starts(history)
+
+
+def ends_open(history):
+    return history[-1]["role"] == "tool" and bool(openai_rules(history))
+
+
+RICH = {
+    "an image": lambda history: "image_url" in str(history),
+    "several parts": lambda history: any(
+        isinstance(m["content"], list) and len(m["content"]) > 1 for m in history
+    ),
+    "a huge result": lambda history: any(len(str(m["content"])) > 2_000 for m in history),
+    "a dead call": lambda history: bool(openai_rules(history)) and not ends_open(history),
+    "a pending call": ends_open,
+    "instructions in the middle": lambda history: any(
+        m["role"] == "developer" and history[n - 1]["role"] == "assistant"
+        for n, m in enumerate(history)
+        if n
+    ),
+}
+
+
+@pytest.mark.parametrize("condition", RICH.values(), ids=RICH)
+def test_what_makes_histories_hard_is_drawn_in_time(condition):
+    no_shrinking = settings(
+        max_examples=2000, deadline=None, database=None, phases=[Phase.generate]
+    )
+    assert condition(find(ctx.policy_histories(), condition, settings=no_shrinking))

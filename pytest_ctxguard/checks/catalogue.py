@@ -8,10 +8,25 @@ from typing import Any
 from pytest_ctxguard.checks.answered import Answered
 from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
+from pytest_ctxguard.checks.honest import Honest
+from pytest_ctxguard.checks.repeats import NoRepeats
+from pytest_ctxguard.checks.summariser_faults import SummariserFaults
+from pytest_ctxguard.checks.summary import Summarising
 from pytest_ctxguard.checks.token_cost import TokenCost
 from pytest_ctxguard.checks.wellformed import Wellformed
 
 CHECKS: Mapping[str, type[Any]] = {
     check.marker: check
-    for check in (AbsentFact, Answered, Budget, CarriedFact, TokenCost, Wellformed)
+    for check in (
+        AbsentFact,
+        Answered,
+        Budget,
+        CarriedFact,
+        Honest,
+        NoRepeats,
+        SummariserFaults,
+        Summarising,
+        TokenCost,
+        Wellformed,
+    )
 }

@@ -37,7 +37,8 @@ def _mutated(case: Case) -> Finding | None:
         measured=f"{len(hits)} requests with a changed history",
         allowed="0: a policy decides what is sent, the stored history keeps everything",
         why="what it removes is gone for every later call",
-        remedy="build a new list, and a new dict for each message that is shortened",
+        remedy="build a new list, and a new dict for each message that is shortened; what "
+        "edits its input on purpose is declared: mutates(policy)",
     )
 
 

@@ -11,6 +11,7 @@ from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.replay.again import Again
 from pytest_ctxguard.replay.values import Replay
 
 Tier = Literal["structure", "model"]
@@ -29,6 +30,7 @@ class Case:
         tolerate_inconclusive: whether what the data cannot decide passes.
         require_recorded: whether a metric missing from the baseline fails (in CI).
         accept: the command that accepts what was measured.
+        again: runs the replay again, with another summariser or transcript; ``None``: it cannot.
     """
 
     replay: Replay
@@ -38,6 +40,7 @@ class Case:
     tolerate_inconclusive: bool = False
     require_recorded: bool = False
     accept: str = "pytest --ctxguard --ctxguard-update"
+    again: Again | None = None
 
     def place(self, *parts: str) -> str:
         """Return the five-part finding's *where*: transcript, policy, then the parts."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.checks.requests import named_requests
-from pytest_ctxguard.transcript.wellformed import PROVIDERS
+from pytest_ctxguard.replay.values import Replay, Request
+from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.wellformed import PROVIDERS, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Wellformed:
     usage: ClassVar[str] = 'ctx_wellformed(provider="openai")'
 
     def __post_init__(self) -> None:
-        known = ", ".join(sorted(PROVIDERS))
+        known = ", ".join(PROVIDERS)
         require(
             self.provider in PROVIDERS, self, f"no rules for {self.provider!r}, but for {known}"
         )
@@ -34,13 +37,15 @@ class Wellformed:
 
     def judge(self, case: Case) -> Judgement:
         """Check every request; one finding per rule, at its first place."""
-        first: dict[str, tuple[str, Any]] = {}
+        first: dict[str, tuple[str, Problem]] = {}
         counts: dict[str, int] = {}
         total = 0
         rules = PROVIDERS[self.provider]
-        for place, request in named_requests(case.replay):
+        tools = case.replay.transcript.tools
+        sound = set[int]()  # the messages live as long as the replay
+        for place, request, history in _with_history(case.replay):
             total += 1
-            problems = rules(request.messages, case.replay.transcript.tools)
+            problems = rules(request.messages, tools, history=history, sound=sound)
             for problem in {p.rule: p for p in reversed(problems)}.values():
                 first.setdefault(problem.rule, (place, problem))
                 counts[problem.rule] = counts.get(problem.rule, 0) + 1
@@ -53,12 +58,30 @@ class Wellformed:
                 ),
                 measured=f"{counts[rule]} of {total} requests break this rule",
                 allowed=f"0, by the rules of {self.provider}",
-                why=f"the provider refuses: {problem.refusal}"
-                if problem.refusal
-                else "the provider refuses the request, or the model cannot read it",
+                why=_why(problem),
                 remedy=problem.remedy,
             )
             for rule, (place, problem) in first.items()
         )
         bad = f"{sum(counts.values())} problems" if counts else "all accepted"
         return Judgement(describe(self), f"{total} requests, {bad}", findings)
+
+
+def _with_history(replay: Replay) -> Iterator[tuple[str, Request, Sequence[Message]]]:
+    """Yield each request with its place and the uncut history it was made from."""
+    messages = replay.transcript.messages
+    histories: list[Sequence[Message]] = [messages[: s.call.history] for s in replay.steps]
+    for name, requests in replay.probes.items():
+        fact = replay.transcript.fact(name)
+        before = messages if fact.asked_at is None else messages[: fact.asked_at]
+        asked = fact.wordings[: len(requests)]
+        histories += [(*before, {"role": "user", "content": wording}) for wording in asked]
+    for (place, request), history in zip(named_requests(replay), histories, strict=True):
+        yield place, request, history
+
+
+def _why(problem: Problem) -> str:
+    refusal = f"the provider refuses: {problem.refusal}" if problem.refusal else ""
+    if problem.stricter:
+        return f"{problem.stricter}; {refusal}" if refusal else problem.stricter
+    return refusal or "the provider refuses the request, or the model cannot read it"

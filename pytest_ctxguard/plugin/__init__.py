@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ctxguard.plugin.fixtures import ctx_record, ctx_replay, ctx_server, ctx_transcript
+from pytest_ctxguard.plugin.fixtures import (
+    ctx_agent,
+    ctx_policy_laws,
+    ctx_record,
+    ctx_replay,
+    ctx_server,
+    ctx_transcript,
+)
 from pytest_ctxguard.plugin.options import MARKERS, add_options
 
 __all__ = [
+    "ctx_agent",
+    "ctx_policy_laws",
     "ctx_record",
     "ctx_replay",
     "ctx_server",

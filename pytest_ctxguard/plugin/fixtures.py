@@ -8,9 +8,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_ctxguard.plugin.agents import AgentFixture
+    from pytest_ctxguard.plugin.lawful import LawsFixture
     from pytest_ctxguard.plugin.recording import RecordFixture
     from pytest_ctxguard.plugin.replaying import ReplayFixture
     from pytest_ctxguard.plugin.serving import ServerFixture
+
+
+@pytest.fixture
+def ctx_agent(request: pytest.FixtureRequest) -> Iterator[AgentFixture]:
+    """Run an agent against an endpoint that refuses: ``ctx_agent(agent, refuse="openai")``."""
+    from pytest_ctxguard.plugin.agents import agent_fixture
+
+    with agent_fixture(request.node) as agent:
+        yield agent
+
+
+@pytest.fixture
+def ctx_policy_laws(request: pytest.FixtureRequest) -> LawsFixture:
+    """Hold a policy to the laws on any history: ``ctx_policy_laws(policy, declares=…)``."""
+    from pytest_ctxguard.plugin.lawful import laws_fixture
+
+    return laws_fixture(request.node)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pytest_ctxguard.checks.guarded import enforce
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
+from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
 from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
 from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
@@ -87,6 +88,7 @@ class Guarding:
         try:
             matching(transcript_patterns(item), folders=self.settings.transcripts)
             needs_fixture(item)
+            check_marks(item)
             return read_promises(item), ""
         except UsageError as error:
             return (), str(error)
@@ -100,8 +102,10 @@ class Guarding:
         try:
             with recorded(item) as recording:
                 result = yield
+            hold_marked(item)
         except BaseException:
-            record.note = "the body did not pass, so nothing was judged"
+            if not record.agents:  # an agent is judged where it is run
+                record.note = "the body did not pass, so nothing was judged"
             for judged in record.replays:
                 judged.judgements.clear()
             raise
@@ -115,9 +119,9 @@ class Guarding:
                 "nothing to check: a server of this test got no request. Point the agent at its "
                 ".openai_base_url or .anthropic_base_url."
             )
-        if not wanted and (record.servers or recorded) and not record.promises:
+        if not wanted and not record.laws and (record.servers or recorded) and not record.promises:
             return
-        if not wanted:
+        if not wanted and not (record.laws and not record.promises):
             raise ContextGateFailure(
                 "nothing to check: this test promises something about a context, and no replay "
                 "was judged. Call ctx_replay(transcript, policy) in its body."
@@ -132,12 +136,14 @@ class Guarding:
                 except CtxguardError as error:  # the other promises are judged all the same
                     errors.append(error)
             judgements += judged.judgements
+        judgements += [result.judgement for result in record.laws]
         unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
         record.note = "\n  ".join(unjudged)
         try:
             enforce(tuple(judgements), tolerate_inconclusive=self.settings.tolerate_inconclusive)
         except ContextGateFailure as failure:
-            raise ContextGateFailure("\n\n".join([str(failure), *unjudged])) from None
+            tests = [result.paste for result in record.laws if result.tests]
+            raise ContextGateFailure("\n\n".join([str(failure), *tests, *unjudged])) from None
         if errors:
             raise errors[0] from None
 

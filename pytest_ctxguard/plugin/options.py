@@ -16,12 +16,19 @@ MARKERS: Mapping[str, str] = {
     'ctx_carried(*facts, at="probe")': "the facts' values are in every probe request",
     'ctx_absent(*facts, at="probe")': "the facts' values are in no probe request",
     "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
+    'ctx_honest(announce="cleared", phrases=())': "the policy acts, and says what it cleared",
+    "ctx_no_repeats(min_tokens=100, allowed=())": "no block of text stands in a request twice",
+    "ctx_summary(window=None, max_output=None, in_a_row=3)": "what its summariser is asked helps",
+    "ctx_summariser_faults(faults=(), in_a_row=3, fallback=False)": "it survives a bad summariser",
     "ctx_token_cost(max_increase=0.0)": "billed input tokens against the baseline",
+    "ctx_policy_laws(policy=None, declares=(), …)": "the policy keeps the laws on any history",
     "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
     "ctx_cassette(name=None, ignore=(), also=(), record=None)": "how ctx_record records this test",
 }
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
-FIXTURE_NAMES = ("ctx_record", "ctx_replay", "ctx_server", "ctx_transcript")
+FIXTURE_NAMES = (
+    "ctx_agent", "ctx_policy_laws", "ctx_record", "ctx_replay", "ctx_server", "ctx_transcript",
+)  # fmt: skip
 RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 
 

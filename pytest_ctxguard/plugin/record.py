@@ -10,6 +10,7 @@ from typing import Any
 from pytest_ctxguard.baseline import Baseline, Key, Metric, metric_from_json
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
+from pytest_ctxguard.checks.laws.result import LawResult
 from pytest_ctxguard.checks.promise import Promise
 
 
@@ -33,17 +34,19 @@ class Judged:
             "calls": len(replay.steps),
             "billed": replay.tokens.billed,
             "final": replay.tokens.final,
-            "judgements": [
-                {
-                    "promise": j.promise,
-                    "summary": j.summary,
-                    "verdict": j.verdict,
-                    "state": j.state,
-                }
-                for j in self.judgements
-            ],
+            "judgements": [judgement_as_json(judgement) for judgement in self.judgements],
             "metrics": {name: metric.as_json() for name, metric in metrics.items()},
         }
+
+
+def judgement_as_json(judgement: Judgement) -> dict[str, str]:
+    """Return what the report shows of a judgement."""
+    return {
+        "promise": judgement.promise,
+        "summary": judgement.summary,
+        "verdict": judgement.verdict,
+        "state": judgement.state,
+    }
 
 
 @dataclass(slots=True)
@@ -55,6 +58,8 @@ class TestRecord:
         unchecked: names of those left out.
         replays: in the order they were made.
         servers: one for each server started: how many chat requests it has had.
+        laws: what each policy came to that was held to the laws.
+        agents: what each run of an agent came to.
         note: why nothing was judged, if so.
     """
 
@@ -64,6 +69,8 @@ class TestRecord:
     unchecked: tuple[str, ...] = ()
     replays: list[Judged] = field(default_factory=list)
     servers: list[Callable[[], int]] = field(default_factory=list)
+    laws: list[LawResult] = field(default_factory=list)
+    agents: list[Judgement] = field(default_factory=list)
     note: str = ""
 
     def payload(self, nodeid: str, *, key: str, baseline: str) -> str:
@@ -78,6 +85,11 @@ class TestRecord:
                 "baseline": baseline,
                 "unchecked": list(self.unchecked),
                 "note": self.note,
+                "laws": [
+                    {"policy": each.policy, **judgement_as_json(each.judgement)}
+                    for each in self.laws
+                ],
+                "agents": [judgement_as_json(judgement) for judgement in self.agents],
                 "replays": [judged.as_json() for judged in self.replays if judged.wanted],
             }
         )

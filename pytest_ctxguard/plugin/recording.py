@@ -63,7 +63,7 @@ def _keys(recorder: Recorder) -> Iterator[None]:
 
     Only variables that were set while recording: an agent may choose by which of them is set.
     """
-    from pytest_ctxguard.recording.patterns import SCRUBBED
+    from pytest_ctxguard.recording.scrubbing.patterns import SCRUBBED
 
     with pytest.MonkeyPatch.context() as patch:
         for name in () if recorder.writes else recorder.keys:

@@ -19,6 +19,8 @@ from pytest_ctxguard.plugin.record import Judged, TestRecord, labels
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.replay.again import Again, repeater
+from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.replay.run import Plan, run, run_async
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Counter
@@ -65,6 +67,7 @@ class ReplayFixture:
         budget: int | None = None,
         counter: Counter | None = None,
         facts: Iterable[Fact] = (),
+        summariser: Summariser | None = None,
         judged: bool = True,
         expect_identity: bool = False,
     ) -> GuardedReplay:
@@ -73,12 +76,15 @@ class ReplayFixture:
         Args:
             transcript: a name, a path ending in ``.jsonl``, or a transcript.
             policy: takes the history, returns the messages to send; sync or async, plain or
-                stateful, or a factory without arguments. ``budget``, ``count`` and ``tools``
-                are passed when its signature names them.
+                stateful, or a factory without arguments. ``budget``, ``count``, ``tools`` and
+                ``summarise`` are passed when its signature names them. What persists its cut, or
+                edits what it is given, is declared: ``persists(policy)``, ``mutates(policy)``.
             name: label of this replay in keys and reports.
             budget: tokens; default the ``ctx_budget`` mark's.
             counter: exact counter of requests; default Qwen2.5's.
             facts: more facts, beside the transcript's own.
+            summariser: what the policy is given as ``summarise``: from messages or text to text,
+                sync or async; what it is shown stands in ``.summaries``.
             judged: whether the marks judge this replay.
             expect_identity: the policy may leave every request as it is.
 
@@ -88,9 +94,16 @@ class ReplayFixture:
         """
         __tracebackhide__ = True
         plan = self._plan(
-            transcript, policy, name=name, budget=budget, counter=counter, facts=facts
+            transcript,
+            policy,
+            name=name,
+            budget=budget,
+            counter=counter,
+            facts=facts,
+            summariser=summariser,
         )
-        return self._judged(run(plan), judged=judged, expect_identity=expect_identity)
+        again = repeater(plan)
+        return self._judged(run(plan), again=again, judged=judged, expect_identity=expect_identity)
 
     async def aio(
         self,
@@ -101,15 +114,25 @@ class ReplayFixture:
         budget: int | None = None,
         counter: Counter | None = None,
         facts: Iterable[Fact] = (),
+        summariser: Summariser | None = None,
         judged: bool = True,
         expect_identity: bool = False,
     ) -> GuardedReplay:
         """Do the same inside a running event loop."""
         __tracebackhide__ = True
         plan = self._plan(
-            transcript, policy, name=name, budget=budget, counter=counter, facts=facts
+            transcript,
+            policy,
+            name=name,
+            budget=budget,
+            counter=counter,
+            facts=facts,
+            summariser=summariser,
         )
-        return self._judged(await run_async(plan), judged=judged, expect_identity=expect_identity)
+        again = repeater(plan)
+        return self._judged(
+            await run_async(plan), again=again, judged=judged, expect_identity=expect_identity
+        )
 
     def _plan(
         self,
@@ -120,6 +143,7 @@ class ReplayFixture:
         budget: int | None,
         counter: Counter | None,
         facts: Iterable[Fact],
+        summariser: Summariser | None,
     ) -> Plan:
         limits = [p.limit for p in self.record.promises if isinstance(p, Budget)]
         return Plan(
@@ -127,10 +151,13 @@ class ReplayFixture:
             policy=policy,
             counter=counter or self.services.encoder,
             budget=limits[0] if budget is None and limits else budget,
+            summariser=summariser,
             label=name or "",
         )
 
-    def _judged(self, replay: Replay, *, judged: bool, expect_identity: bool) -> GuardedReplay:
+    def _judged(
+        self, replay: Replay, *, again: Again, judged: bool, expect_identity: bool
+    ) -> GuardedReplay:
         if judged:
             check_facts(self.record.promises, replay)
             if replay.label in labels(self.record.replays):
@@ -138,7 +165,7 @@ class ReplayFixture:
                     f"two judged replays are named {replay.label!r} in one test; give each its "
                     "own name=, or judged=False"
                 )
-        case = self._case(replay)
+        case = self._case(replay, again=again)
         parses = self.services.settings.special_tokens == "parse"
         control = self.services.encoder.control if parses else ()
         entry = Judged(
@@ -153,7 +180,7 @@ class ReplayFixture:
         self.record.replays.append(entry)
         return entry.replay
 
-    def _case(self, replay: Replay) -> Case:
+    def _case(self, replay: Replay, *, again: Again) -> Case:
         services = self.services
 
         def answers(fact: str) -> Answers:
@@ -169,6 +196,7 @@ class ReplayFixture:
             recorded=recorded,
             tolerate_inconclusive=services.settings.tolerate_inconclusive,
             require_recorded=services.settings.in_ci,
+            again=again,
             accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
         )
 

@@ -27,8 +27,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.policies.cutting import cut_points
 from pytest_ctxguard.tokens.estimators import MessageEstimator
-from pytest_ctxguard.transcript.messages import Message, instructions, tool_rounds, turn_starts
+from pytest_ctxguard.transcript.messages import Message, instructions, turn_starts
 
 CLEARED_NOTE = (
     "[This tool result was cleared to keep the session within the model's context. "
@@ -204,14 +205,8 @@ def _keep_newest(
     if oldest < len(turns):
         return request(head, turns[oldest])
     always = [*head, *turns[-1:]]
-    rounds = _round_starts(messages, always[-1] + 1 if always else 0)
+    rounds = cut_points(messages, always[-1] + 1 if always else 0)
     if not rounds:
         return request(always, len(messages))
     oldest = bisect_left(rounds[:-1], True, key=lambda start: fits(request(always, start)))
     return request(always, rounds[oldest])
-
-
-def _round_starts(messages: Sequence[Message], first: int) -> list[int]:
-    """Return where a turn may be cut from an index on: anywhere but inside a tool round."""
-    inside = {i for tool_round in tool_rounds(messages) for i in tool_round[1:]}
-    return [i for i in range(first, len(messages)) if i not in inside]

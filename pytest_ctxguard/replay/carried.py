@@ -69,17 +69,35 @@ class Carried:
 
 
 def sightings(
-    fact: Fact, messages: Sequence[Message], *, origins: Sequence[Origin], planted: Message
+    fact: Fact,
+    messages: Sequence[Message],
+    *,
+    origins: Sequence[Origin],
+    planted: Message,
+    known: dict[int, bool] | None = None,
 ) -> tuple[Sighting, ...]:
     """Return the messages of a request that carry a fact's value, with its source.
 
     Content and tool-call arguments both count: a model reads either.
+
+    Args:
+        fact: what is looked for.
+        messages: the request.
+        origins: where each comes from.
+        planted: the message that planted the fact.
+        known: by the ``id`` of message objects, whether they carry the value; what is found is
+            added. Requests of one replay have most objects in common: each is read once.
     """
-    return tuple(
-        Sighting(index, _source(fact, message, origin=origin, planted=planted))
-        for index, (message, origin) in enumerate(zip(messages, origins, strict=True))
-        if fact.mentions(full_text(message))
-    )
+    known = {} if known is None else known
+    found = []
+    for index, message in enumerate(messages):
+        carries = known.get(id(message))
+        if carries is None:
+            carries = known[id(message)] = fact.mentions(full_text(message))
+        if carries:
+            source = _source(fact, message, origin=origins[index], planted=planted)
+            found.append(Sighting(index, source))
+    return tuple(found)
 
 
 def _source(fact: Fact, message: Message, *, origin: Origin, planted: Message) -> Source:

@@ -7,62 +7,22 @@ sync and async callers, and a sync policy runs outside any event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 from pytest_ctxguard.errors import PolicyError, UsageError
-from pytest_ctxguard.policies.protocol import BoundPolicy, Policy, bind, is_factory, policy_name
-from pytest_ctxguard.replay.origin import trace, unchanged
+from pytest_ctxguard.policies.protocol import is_factory, policy_name
+from pytest_ctxguard.replay.history import Originals
+from pytest_ctxguard.replay.plan import Plan
+from pytest_ctxguard.replay.recorder import EndlessSummarising
+from pytest_ctxguard.replay.session import Session
 from pytest_ctxguard.replay.values import Replay, Request, Step
-from pytest_ctxguard.tokens.buckets import Counter
-from pytest_ctxguard.transcript.messages import Message, copy_json
 from pytest_ctxguard.transcript.model import Fact, Transcript
-from pytest_ctxguard.transcript.planted import problem_of
+
+__all__ = ["Plan", "run", "run_async"]
 
 Core = Generator[Awaitable[Any], Any, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """One replay, asked for.
-
-    Attributes:
-        transcript: what to replay.
-        policy: a policy, or a factory of one.
-        counter: exact counter of requests.
-        budget: tokens offered to the policy as ``budget``; must be positive.
-        label: the replay's name in keys and reports.
-    """
-
-    transcript: Transcript
-    policy: Policy
-    counter: Counter
-    budget: int | None = None
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        if self.budget is not None and (
-            isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1
-        ):
-            raise UsageError(f"budget={self.budget!r}: a budget is a positive number of tokens")
-        if not self.transcript.calls:
-            raise UsageError(
-                f"transcript {self.transcript.name!r} has no calls; there is nothing to replay"
-            )
-        self._check_facts()
-
-    def _check_facts(self) -> None:
-        """Refuse facts that cannot be asked for; those given in Python were never loaded."""
-        names = [fact.name for fact in self.transcript.facts]
-        for fact in self.transcript.facts:
-            if names.count(fact.name) > 1:
-                raise UsageError(f"two facts are named {fact.name!r}; rename one")
-            problem = problem_of(fact, self.transcript.messages)
-            if problem:
-                raise UsageError(f"fact {fact.name!r}: {problem}")
 
 
 def run(plan: Plan) -> Replay:
@@ -90,7 +50,10 @@ def run(plan: Plan) -> Replay:
                 return stop.value  # type: ignore[no-any-return]  # _replay returns a Replay
             try:
                 resume = partial(core.send, runner.run(_wait(awaitable)))
-            except Exception as error:  # the core says where the policy raised it
+            except (
+                Exception,
+                EndlessSummarising,
+            ) as error:  # the core says where the policy raised it
                 resume = partial(core.throw, error)
 
 
@@ -105,7 +68,7 @@ async def run_async(plan: Plan) -> Replay:
             return stop.value  # type: ignore[no-any-return]  # _replay returns a Replay
         try:
             resume = partial(core.send, await awaitable)
-        except Exception as error:  # the core says where the policy raised it
+        except (Exception, EndlessSummarising) as error:  # the core says where the policy raised it
             resume = partial(core.throw, error)
 
 
@@ -116,16 +79,18 @@ async def _wait(awaitable: Awaitable[Any]) -> Any:
 def _replay(plan: Plan) -> Core:
     """Replay every call, then ask every wording of every fact."""
     transcript = plan.transcript
-    bound = _new_policy(plan)
-    snapshots = _Snapshots(plan)
+    originals = Originals(transcript, plan.counter)
+    session = Session(plan, originals)
+    snapshots = _Snapshots(plan, originals)
     steps = []
     for call in transcript.calls:
-        snapshots.take(bound, call.history)
-        history = transcript.messages[: call.history]
-        request = yield from _request(plan, bound, history, place=f"call {call.index}")
-        full = request.tokens if not request.acted else _count(plan, history)
+        snapshots.take(session, call.history)
+        request = yield from session.request(call.history, place=f"call {call.index}")
+        full = request.given_tokens
+        if session.bound.shape.persists:
+            full = originals.tokens(call.history)
         steps.append(Step(call, request, full))
-    snapshots.take(bound, len(transcript.messages) + 1)
+    snapshots.take(session, len(transcript.messages) + 1)
     probes: dict[str, tuple[Request, ...]] = {}
     for fact in transcript.facts:
         probes[fact.name] = yield from _probe(plan, fact, snapshots)
@@ -137,21 +102,9 @@ def _replay(plan: Plan) -> Core:
         counter=plan.counter,
         steps=tuple(steps),
         probes=probes,
+        summarises=session.summarises,
+        persists=session.bound.shape.persists,
     )
-
-
-def _new_policy(plan: Plan) -> BoundPolicy:
-    policy = plan.policy() if is_factory(plan.policy) else plan.policy
-    offered: Mapping[str, Any] = {
-        "budget": plan.budget,
-        "count": lambda messages: _count(plan, messages),
-        "tools": [copy_json(tool) for tool in plan.transcript.tools],
-    }
-    return bind(policy, offered)
-
-
-def _count(plan: Plan, messages: Sequence[Message]) -> int:
-    return plan.counter.count(messages, tools=plan.transcript.tools)
 
 
 def _probe_point(transcript: Transcript, fact: Fact) -> int:
@@ -162,17 +115,17 @@ def _probe_point(transcript: Transcript, fact: Fact) -> int:
 class _Snapshots:
     """Copies of the policy as it stood before the call that each probe replaces."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, originals: Originals) -> None:
+        self.plan, self.originals = plan, originals
         self.waiting = sorted({_probe_point(plan.transcript, f) for f in plan.transcript.facts})
-        self.taken: dict[int, BoundPolicy] = {}
+        self.taken: dict[int, Session] = {}
 
-    def take(self, bound: BoundPolicy, history: int) -> None:
+    def take(self, session: Session, history: int) -> None:
         """Copy the policy for every probe point that a call with this history passes."""
         while self.waiting and self.waiting[0] < history:
             point = self.waiting.pop(0)
             try:
-                self.taken[point] = bound.copied()
+                self.taken[point] = session.copied()
             except PolicyError:
                 if not is_factory(self.plan.policy):
                     raise
@@ -181,71 +134,19 @@ class _Snapshots:
         """Return a policy for one probe: a copy, or a new one brought to the same point."""
         if point in self.taken:
             return self.taken[point].copied()
-        bound = _new_policy(self.plan)
+        session = Session(self.plan, self.originals)
         for call in self.plan.transcript.calls:
             if call.history <= point:
-                history = self.plan.transcript.messages[: call.history]
-                yield from _request(self.plan, bound, history, place=f"call {call.index}")
-        return bound
+                yield from session.request(call.history, place=f"call {call.index}")
+        return session
 
 
 def _probe(plan: Plan, fact: Fact, snapshots: _Snapshots) -> Core:
     point = _probe_point(plan.transcript, fact)
-    before = plan.transcript.messages[:point]
     requests = []
     for number, wording in enumerate(fact.wordings):
-        history = (*before, {"role": "user", "content": wording})
-        bound = yield from snapshots.at(point)
+        session = yield from snapshots.at(point)
+        asked = {"role": "user", "content": wording}
         place = f"probe {fact.name}/{number + 1}"
-        requests.append((yield from _request(plan, bound, history, place=place)))
+        requests.append((yield from session.request(point, asked=asked, place=place)))
     return tuple(requests)
-
-
-def _request(
-    plan: Plan, bound: BoundPolicy, history: Sequence[Message], *, place: str
-) -> Generator[Awaitable[Any], Any, Request]:
-    given = [copy_json(message) for message in history]
-    handed = list(given)
-    try:
-        output = bound(handed)
-        if isawaitable(output):
-            output = yield output
-    except Exception as error:
-        error.add_note(
-            f"ctxguard: raised by policy {policy_name(plan.policy)} at {place} of transcript "
-            f"{plan.transcript.name!r} (history of {len(history)} messages)"
-        )
-        raise
-    _check_output(plan, output, place)
-    messages, origins = trace(output, given, history)
-    return Request(
-        messages=messages,
-        origins=origins,
-        tokens=_count(plan, messages),
-        acted=not unchanged(messages, history),
-        mutated=_mutated(handed, given, history),
-    )
-
-
-def _mutated(
-    handed: Sequence[Message], given: Sequence[Message], history: Sequence[Message]
-) -> tuple[str, ...]:
-    """Say what a policy changed in the list it was handed, or in the messages of that list."""
-    edited = [f"message {i}" for i, (a, b) in enumerate(zip(given, history, strict=True)) if a != b]
-    same = len(handed) == len(given) and all(a is b for a, b in zip(handed, given, strict=False))
-    return tuple(edited if same else ["the list of messages", *edited])
-
-
-def _check_output(plan: Plan, output: Any, place: str) -> None:
-    name = policy_name(plan.policy)
-    if not isinstance(output, Sequence) or isinstance(output, str | bytes):
-        raise PolicyError(
-            f"policy {name} returned {type(output).__name__} at {place}; "
-            "a policy returns the list of messages to send"
-        )
-    for index, message in enumerate(output):
-        if not isinstance(message, Mapping):
-            raise PolicyError(
-                f"policy {name} returned a {type(message).__name__} as message {index} at "
-                f"{place}; messages are OpenAI-format dicts"
-            )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_ctxguard.replay.calls import Counted, Summary
 from pytest_ctxguard.replay.carried import Carried, sightings
 from pytest_ctxguard.replay.origin import Origin
 from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
@@ -24,7 +25,14 @@ class Request:
         origins: for each message, where it came from.
         tokens: exact size, tools and template included.
         acted: whether it differs from the uncut history.
-        mutated: what the policy changed in place of what it was handed (a defect).
+        mutated: what the policy changed in place of what it was handed, and declared not to (a
+            defect).
+        aliased: whether the policy returned the very list it was handed, and did not declare it.
+        given_tokens: exact size of the request that what it was handed would make: the uncut
+            history, or where it persists its cuts what was left of it; 0: not counted.
+        cut: whether the request differs from what the policy was handed.
+        summaries: what its summariser was shown for this request, and returned.
+        counted: what it counted with ``count``.
     """
 
     messages: tuple[Message, ...]
@@ -32,11 +40,22 @@ class Request:
     tokens: int
     acted: bool
     mutated: tuple[str, ...] = ()
+    aliased: bool = False
+    given_tokens: int = 0
+    cut: bool = False
+    summaries: tuple[Summary, ...] = ()
+    counted: Counted = field(default_factory=Counted)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of the transcript, replayed."""
+    """One call of the transcript, replayed.
+
+    Attributes:
+        call: the call.
+        request: what is sent for it.
+        history_tokens: exact size of the request that the uncut history would make.
+    """
 
     call: Call
     request: Request
@@ -76,6 +95,8 @@ class Replay:
         counter: what counted the tokens.
         steps: one per call, in order.
         probes: fact name -> one request per wording.
+        summarises: whether the policy was given a summariser.
+        persists: whether it was declared to write its cuts back into the history.
     """
 
     transcript: Transcript
@@ -85,6 +106,8 @@ class Replay:
     counter: Counter
     steps: tuple[Step, ...]
     probes: Mapping[str, tuple[Request, ...]] = field(default_factory=dict)
+    summarises: bool = False
+    persists: bool = False
 
     def __repr__(self) -> str:
         """Name the replay; its requests would fill pages of a failing test's report."""
@@ -106,6 +129,16 @@ class Replay:
         """Whether the policy changed any request."""
         return any(step.request.acted for step in self.steps)
 
+    @property
+    def summaries(self) -> tuple[tuple[Summary, ...], ...]:
+        """For each step, what the policy's summariser was shown and returned."""
+        return tuple(step.request.summaries for step in self.steps)
+
+    @property
+    def summary_tokens(self) -> int:
+        """Input tokens of all that the summariser was shown at the calls; not part of billed."""
+        return sum(summary.tokens for summaries in self.summaries for summary in summaries)
+
     def buckets(self, step: Step | None = None) -> Buckets:
         """Split the tokens of one step (the last one by default) by what they carry."""
         request = (step or self.final).request
@@ -119,10 +152,12 @@ class Replay:
         """
         planted = self.transcript.fact(fact)
         source = self.transcript.messages[planted.planted_at]
+        known: dict[int, bool] = {}  # the messages live as long as this
 
         def look(requests: Sequence[Request]) -> tuple[Any, ...]:
             return tuple(
-                sightings(planted, r.messages, origins=r.origins, planted=source) for r in requests
+                sightings(planted, r.messages, origins=r.origins, planted=source, known=known)
+                for r in requests
             )
 
         after = [s.request for s in self.steps if s.call.history > planted.planted_at]

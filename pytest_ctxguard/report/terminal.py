@@ -21,6 +21,10 @@ def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str])
         yield payload["nodeid"], ("bold",)
         for replay in payload["replays"]:
             yield from _replay_lines(replay)
+        for row in payload["laws"]:
+            yield f"  {row['policy']}", ()
+            yield _judgement_line(row)
+        yield from map(_judgement_line, payload.get("agents", ()))
         if payload["note"]:
             yield f"  {payload['note']}", ("yellow",)
         if payload["unchecked"]:
@@ -38,16 +42,21 @@ def _replay_lines(replay: dict[str, Any]) -> Iterator[Line]:
         f"{replay['billed']:,} tokens billed, {replay['final']:,} in the last request{budget}",
         (),
     )
-    for judgement in replay["judgements"]:
-        state = f" [{judgement['state']}]" if judgement["state"] else ""
-        yield (
-            f"    {judgement['verdict']:<13}{judgement['promise']}: {judgement['summary']}{state}",
-            STYLES[judgement["verdict"]],
-        )
+    yield from map(_judgement_line, replay["judgements"])
+
+
+def _judgement_line(judgement: dict[str, Any]) -> Line:
+    state = f" [{judgement['state']}]" if judgement["state"] else ""
+    return (
+        f"    {judgement['verdict']:<13}{judgement['promise']}: {judgement['summary']}{state}",
+        STYLES[judgement["verdict"]],
+    )
 
 
 def _totals(payloads: Sequence[dict[str, Any]], *, hint: bool) -> Iterator[Line]:
     judgements = [j for p in payloads for r in p["replays"] for j in r["judgements"]]
+    judgements += [row for p in payloads for row in p["laws"]]
+    judgements += [row for p in payloads for row in p.get("agents", ())]
     counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     states = [j["state"] for j in judgements if j["state"]]

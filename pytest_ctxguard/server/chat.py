@@ -28,6 +28,7 @@ from pytest_ctxguard.server.tokenizing import Encoder
 
 NO_FAULT = Fault()
 T = TypeVar("T")
+Faults = Mapping[int, Fault] | Callable[[int, Mapping[str, Any]], Fault | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,14 @@ class Received:
     Attributes:
         path: ``/v1/chat/completions`` or ``/v1/messages``.
         body: its JSON body.
+        status: HTTP status it was answered with; None until it is answered.
+        prompt_tokens: its size, where it was counted: not where a fault came first.
     """
 
     path: str
     body: Mapping[str, Any]
+    status: int | None = None
+    prompt_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +55,19 @@ class Rules:
     Attributes:
         limit: tokens a prompt may have; None: no limit but the backend's own.
         strict: refuse messages the provider refuses.
-        faults: number of a chat request, from 1 -> what happens to it.
+        faults: what happens to a chat request, by its number, or asked with number and body.
         body_limit: bytes a request's body may have.
     """
 
     limit: int | None
     strict: bool
-    faults: Mapping[int, Fault]
+    faults: Faults
     body_limit: int
+
+    def fault(self, number: int, body: Mapping[str, Any]) -> Fault:
+        """Return what happens to a chat request."""
+        found = self.faults(number, body) if callable(self.faults) else self.faults.get(number)
+        return found or NO_FAULT
 
 
 class Chat:
@@ -77,13 +87,30 @@ class Chat:
         number = self._count
         if self._keep:
             self.received.append(Received(request.url.path, body))
-        fault = self.rules.faults.get(number, NO_FAULT)
+        try:
+            response = await self._answer(request, body, shape, number=number)
+        except Exception as error:
+            self._note(number, status=refused(error).status)
+            raise
+        self._note(number, status=response.status_code)
+        return response
+
+    def _note(self, number: int, **known: Any) -> None:
+        """Keep what has become known of a request."""
+        if self._keep:
+            self.received[number - 1] = replace(self.received[number - 1], **known)
+
+    async def _answer(
+        self, request: Request, body: Mapping[str, Any], shape: Shape, *, number: int
+    ) -> Response:
+        fault = self.rules.fault(number, body)
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.status is not None:
             return _fault_response(fault, shape)
         ask = shape.read(body, strict=self.rules.strict)
         prompt_tokens = await self.count(ask)
+        self._note(number, prompt_tokens=prompt_tokens)
         if self.rules.limit is not None and prompt_tokens > self.rules.limit:
             raise TooLong(prompt_tokens, self.rules.limit)
         turn = _Turn(self, ask, shape, number=number, prompt_tokens=prompt_tokens)

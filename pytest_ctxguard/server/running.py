@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -14,10 +13,9 @@ import uvicorn
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.errors import CtxguardError, UsageError
 from pytest_ctxguard.server.app import App
-from pytest_ctxguard.server.chat import Chat, Received, Rules
+from pytest_ctxguard.server.chat import Chat, Faults, Received, Rules
 from pytest_ctxguard.server.jobs import Desk
 from pytest_ctxguard.server.recording import Recorder
-from pytest_ctxguard.server.script import Fault
 from pytest_ctxguard.server.tokenizing import Encoder
 from pytest_ctxguard.transcript.model import Transcript
 
@@ -37,7 +35,8 @@ class Server:
         port: 0 takes a free one.
         key: what clients must send as bearer token or ``x-api-key``; None: anything goes.
         record: a ``.jsonl`` file for the transcript; further sessions get ``-2``, ``-3``, …
-        faults: number of a chat request, from 1 -> what happens to it.
+        faults: number of a chat request, from 1 -> what happens to it; or a function of number
+            and body, called in the server's thread.
         strict: refuse tool calls without results, and what else the provider refuses.
         body_limit: bytes a request's body may have.
         keep: keep every chat request in ``requests``, and transcripts even without ``record``.
@@ -53,7 +52,7 @@ class Server:
         port: int = 0,
         key: str | None = None,
         record: Path | None = None,
-        faults: Mapping[int, Fault] | None = None,
+        faults: Faults | None = None,
         strict: bool = True,
         body_limit: int = BODY_LIMIT,
         keep: bool = True,

@@ -9,12 +9,13 @@ units' ids joined are the ids of the whole prompt. A unit is encoded once and re
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
+from pytest_ctxguard.tokens.growing import GrowingRequest
 from pytest_ctxguard.tokens.masking import NOTES, Masker, SpecialTokens
 from pytest_ctxguard.tokens.pieces import encode_pieces, encode_plain
 from pytest_ctxguard.tokens.seen import Seen, parse_or_keep, see
@@ -86,6 +87,18 @@ class RequestEncoder:
         """Return the number of tokens of a request: tools, template and messages."""
         return sum(
             map(len, self._pieces(messages, tools=tools, generation_prompt=generation_prompt))
+        )
+
+    def growing(
+        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Callable[[int], int]:
+        """Return what counts the first ``n`` messages; they are read once, and must not change."""
+        definitions = json.dumps(list(tools), ensure_ascii=False)
+        return GrowingRequest(
+            messages,
+            head=lambda system: len(self._head_ids(system, definitions)),
+            unit=lambda unit: len(self._unit_ids(unit)),
+            tail=len(self._generation),
         )
 
     def render(

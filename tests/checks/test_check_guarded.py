@@ -90,8 +90,8 @@ def test_an_unknown_check_lists_those_there_are():
     with pytest.raises(AttributeError) as caught:
         hold(replay_of(1)).check.bugdet(3)
     assert str(caught.value) == (
-        "replay.check has no 'bugdet'; it has: absent, answered, budget, carried, token_cost, "
-        "wellformed"
+        "replay.check has no 'bugdet'; it has: absent, answered, budget, carried, honest, "
+        "no_repeats, summariser_faults, summary, token_cost, wellformed"
     )
 
 

@@ -69,7 +69,8 @@ def test_a_changed_history_is_a_finding_even_where_identity_is_expected():
             measured="7 requests with a changed history",
             allowed="0: a policy decides what is sent, the stored history keeps everything",
             why="what it removes is gone for every later call",
-            remedy="build a new list, and a new dict for each message that is shortened",
+            remedy="build a new list, and a new dict for each message that is shortened; what "
+            "edits its input on purpose is declared: mutates(policy)",
         ),
     )
 

@@ -6,7 +6,11 @@ from pytest_ctxguard.checks.answered import Answered
 from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
 from pytest_ctxguard.checks.catalogue import CHECKS
+from pytest_ctxguard.checks.honest import Honest
 from pytest_ctxguard.checks.promise import is_count, make_promises
+from pytest_ctxguard.checks.repeats import NoRepeats
+from pytest_ctxguard.checks.summariser_faults import SummariserFaults
+from pytest_ctxguard.checks.summary import Summarising
 from pytest_ctxguard.checks.token_cost import TokenCost
 from pytest_ctxguard.checks.wellformed import Wellformed
 from pytest_ctxguard.errors import UsageError
@@ -124,7 +128,8 @@ REFUSED = [
         Wellformed,
         ("acme",),
         {},
-        f"ctx_wellformed: no rules for 'acme', but for openai. {WELLFORMED}",
+        "ctx_wellformed: no rules for 'acme', but for openai, openai-responses, anthropic, gemini, "
+        f"bedrock. {WELLFORMED}",
     ),
 ]
 
@@ -142,6 +147,10 @@ def test_the_catalogue_has_every_marker_under_its_name():
         "ctx_answered": ("ctx_answered", "model"),
         "ctx_budget": ("ctx_budget", "structure"),
         "ctx_carried": ("ctx_carried", "structure"),
+        "ctx_honest": ("ctx_honest", "structure"),
+        "ctx_no_repeats": ("ctx_no_repeats", "structure"),
+        "ctx_summariser_faults": ("ctx_summariser_faults", "structure"),
+        "ctx_summary": ("ctx_summary", "structure"),
         "ctx_token_cost": ("ctx_token_cost", "structure"),
         "ctx_wellformed": ("ctx_wellformed", "structure"),
     }
@@ -154,6 +163,10 @@ SUBJECTS = [
     (CarriedFact("a"), "a"),
     (AbsentFact("a", "every"), "a"),
     (Answered("a"), "a"),
+    (Honest(), ""),
+    (NoRepeats(), ""),
+    (SummariserFaults(), ""),
+    (Summarising(), ""),
 ]
 
 

@@ -2,7 +2,9 @@
 
 import copy
 
-from pytest_ctxguard.replay.origin import Origin, trace, unchanged
+import pytest
+
+from pytest_ctxguard.replay.origin import Origin, Values, trace, unchanged
 from tests.factories import assistant, call, calling, result, session, system, user
 
 HISTORY = session().messages
@@ -68,3 +70,58 @@ def test_unchanged_means_the_same_messages_in_the_same_order():
     assert not unchanged([*copies, user("more")], HISTORY)
     assert not unchanged([*copies[:6], copies[7], copies[6]], HISTORY)
     assert not unchanged([*copies[:-1], calling(call())], HISTORY)
+
+
+def test_what_was_cut_for_good_is_known_by_value_or_by_its_call():
+    cut = [HISTORY[7]]
+    output = [dict(HISTORY[1]), {**HISTORY[5], "content": "[cleared]"}, result("x", "unknown")]
+    _, found = trace(output, list(cut), cut, bases=[Origin(7)], uncut=HISTORY)
+    assert found == (Origin(1), Origin(5, edited=True), Origin(None))
+
+
+def test_origins_go_through_what_was_left_of_the_history():
+    left = [user("a note"), HISTORY[5]]
+    bases = [Origin(None), Origin(5)]
+    given = copy.deepcopy(left)
+    given[0]["content"] = "edited"
+    given[1]["content"] = "[cleared]"
+    _, found = trace(given, given, left, bases=bases)
+    assert found == (Origin(None), Origin(5, edited=True))
+
+
+def test_what_a_policy_makes_again_is_the_same_value():
+    values = Values()
+    first = {"role": "tool", "tool_call_id": "c1", "content": "[cleared]"}
+    kept = values(first)
+    assert kept == first
+    assert kept is not first
+    assert values(dict(first)) is kept
+    first["content"] = "changed later"
+    assert kept["content"] == "[cleared]"
+    assert values(first)["content"] == "changed later"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"content": [1], "role": "user"},
+        {"role": "user", "content": (1,)},
+        {"role": "user", "content": [True]},
+        {"role": "user", "content": [1.0]},
+    ],
+    ids=["order", "tuple", "true", "float"],
+)
+def test_values_differ_where_their_text_or_their_types_do(other):
+    values = Values()
+    kept = values({"role": "user", "content": [1]})
+    made = values(other)
+    assert made is not kept
+    assert list(made) == list(other)
+    assert repr(made) == repr(other)
+
+
+def test_what_is_no_json_is_copied():
+    values = Values()
+    odd = {"role": "user", "content": {1, 2}}
+    assert values(odd) == odd
+    assert values(odd)["content"] is not odd["content"]

@@ -139,8 +139,8 @@ REFUSED = {
     ),
     "an argument nobody offers": (
         lambda messages, model: messages,
-        "policy <lambda> needs an argument 'model', and a replay offers budget, count, tools. "
-        "Bind it: functools.partial(policy, model=…).",
+        "policy <lambda> needs an argument 'model', and a replay offers budget, count, tools, "
+        "summarise. Bind it: functools.partial(policy, model=…).",
     ),
     "no messages": (
         lambda *, messages: messages,
@@ -163,7 +163,8 @@ def test_policies_that_cannot_be_called(policy, message):
 
 OUTPUTS = {
     "nothing": (None, "policy policy returned NoneType at call 0; a policy returns the list of "
-                "messages to send"),
+                "messages to send. One that edits the list it is handed is declared: "
+                "mutates(policy)"),
     "a text": ("messages", "policy policy returned str at call 0; a policy returns the list of "
                "messages to send"),
     "bytes": (b"x", "policy policy returned bytes at call 0; a policy returns the list of "

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
-from pytest_ctxguard.transcript.wellformed import PROVIDERS, Problem, openai_rules
+from pytest_ctxguard.transcript.wellformed import Problem, openai_rules
 
 USER = {"role": "user", "content": "look at the logs"}
 
@@ -46,8 +46,16 @@ BROKEN = {
     "no role": ([{"content": "x"}], [("unknown-role", 0)]),
     "orphan at the start": ([result(), USER], [("orphan-result", 0)]),
     "orphan after a turn": (
-        [USER, calling(call()), result(), USER, result()],
+        [USER, calling(call()), result(), USER, result("c9")],
         [("orphan-result", 4)],
+    ),
+    "answered again after a turn": (
+        [USER, calling(call()), result(), USER, result()],
+        [("duplicate-result", 4)],
+    ),
+    "answered again in another round": (
+        [calling(call()), result(), calling(call("c2")), result(), result("c2")],
+        [("duplicate-result", 3)],
     ),
     "orphan of another id": (
         [USER, calling(call()), result(), result("c9")],
@@ -181,6 +189,11 @@ def test_tool_definitions_are_checked_too():
             "a, c",
         ),
         (
+            [calling(call()), result(), result("c9")],
+            "Invalid parameter: 'tool_call_id' of 'c9' not found in 'tool_calls' of previous "
+            "message.",
+        ),
+        (
             [calling(call()), result(), result()],
             "Invalid parameter: Duplicate value for 'tool_call_id' of 'c1', in messages[1] and "
             "messages[2].",
@@ -239,22 +252,7 @@ def test_moving_a_result_out_of_its_round_is_found(history, data):
     assert openai_rules([history[moved], *rest])
 
 
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["role", "content", "tool_calls", "tool_call_id"]),
-            st.sampled_from(["user", "tool", "assistant"])
-            | st.none()
-            | st.integers()
-            | st.lists(st.none() | st.dictionaries(st.sampled_from(["id", "function"]), st.none())),
-        )
-    )
-)
-def test_rubbish_is_reported_not_raised(messages):
-    for problem in openai_rules(messages):
-        assert problem.index is None or 0 <= problem.index < len(messages)
-
-
-def test_providers_by_name():
-    assert list(PROVIDERS) == ["openai"]
-    assert PROVIDERS["openai"]([]) == openai_rules([])
+def test_every_rule_can_be_broken():
+    lacking = {"current-round", "current-task"}  # in test_wellformed_kept.py
+    broken = {rule for _, problems in BROKEN.values() for rule, _ in problems}
+    assert broken | {"empty-request"} | lacking == set(openai_rules.rules)
