@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_ctxguard.checks.promise import Case
 from pytest_ctxguard.checks.requests import named_requests
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.again import Again
 from pytest_ctxguard.replay.calls import Counted
 from pytest_ctxguard.replay.values import Replay
@@ -68,10 +69,16 @@ def _sent(replay: Replay) -> set[str]:
 
 
 def _reacts(case: Case, again: Again, grow: Part) -> bool:
-    """Tell whether the policy keeps other messages when a part of the transcript is larger."""
+    """Tell whether the policy keeps other messages, or raises, when a part is larger."""
     replay = case.replay
     bare = dataclasses.replace(replay.transcript, facts=())
-    return _kept(again(transcript=grow(bare, replay.budget or 0))) != _kept(replay)
+    try:
+        grown = again(transcript=grow(bare, replay.budget or 0))
+    except UsageError:
+        raise
+    except Exception:  # the policy's own: it noticed
+        return True
+    return _kept(grown) != _kept(replay)
 
 
 def _kept(replay: Replay) -> list[list[tuple[int | None, bool]]]:
@@ -86,8 +93,8 @@ def _grown(transcript: Transcript, roles: Collection[str], tokens: int) -> Trans
     pad = PAD * tokens
 
     def change(message: Message) -> Message:
-        if message.get("role") not in roles:
-            return message
+        if message.get("role") not in roles or not content_text(message):
+            return message  # a text where there was none is one more item to some frameworks
         return {**message, "content": f"{content_text(message)} {pad}"}
 
     return _changed(transcript, change)

@@ -27,7 +27,9 @@ def usage(kind: type[Any]) -> str:
 
 def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
     cassette = "ctx_cassette(name=None, ignore=(), also=(), record=None)"
-    expected = {usage(kind) for kind in CHECKS.values()} | {"ctx_transcripts(*patterns)", cassette}
+    laws = "ctx_policy_laws(policy=None, declares=(), …)"  # holds a policy, not a replay
+    expected = {usage(kind) for kind in CHECKS.values()}
+    expected |= {"ctx_transcripts(*patterns)", cassette, laws}
 
     assert set(options.MARKERS) == expected
 

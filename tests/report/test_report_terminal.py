@@ -21,7 +21,14 @@ def replay(*judgements, label="", budget=None):
 
 
 def payload(nodeid, *replays, note="", unchecked=()):
-    return {"nodeid": nodeid, "replays": list(replays), "note": note, "unchecked": list(unchecked)}
+    return {
+        "nodeid": nodeid,
+        "replays": list(replays),
+        "laws": [],
+        "agents": [],
+        "note": note,
+        "unchecked": list(unchecked),
+    }
 
 
 def texts(*payloads, updated=()):
