@@ -25,7 +25,7 @@ from pytest_ctxguard.policies.user_turn_trimmer import UserTurnTrimmer
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Fact, Transcript
 
-BUDGET = 8_000  # tokens; a session of 50 calls has about 11,000
+BUDGET = 5_000  # tokens; a session of 50 calls has about 8,000
 CALLS_A_TURN = 5  # of the chat
 RESULT = (60, 140)  # words
 WORDS = [

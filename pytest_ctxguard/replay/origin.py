@@ -58,7 +58,7 @@ def trace(
     last = -1
     for message in output:
         place = by_identity.get(id(message))
-        if place is None and last + 1 < len(history) and message == history[last + 1]:
+        if place is None and last + 1 < len(history) and _continues(message, history[last + 1]):
             place = last + 1  # what an index would find, too, but with nothing to build
         if place is None:
             index = index or _Index(history, key)
@@ -73,6 +73,15 @@ def trace(
         origins.append(Origin(base.index, base.index is not None) if edited else base)
         last = place
     return tuple(messages), tuple(origins)
+
+
+def _continues(message: Message, following: Message) -> bool:
+    """Tell whether a message is the one that follows the last, or that tool result, edited."""
+    if message.get("role") != "tool":
+        return message == following
+    call_id = message.get("tool_call_id")
+    same_call = call_id is not None and call_id == following.get("tool_call_id")
+    return (same_call and following.get("role") == "tool") or message == following
 
 
 class Values:

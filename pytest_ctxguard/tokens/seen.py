@@ -33,8 +33,11 @@ def see(message: Message, index: int) -> Seen:
         raise PolicyError(
             f"message {index} has role {role!r}; a request is made of {', '.join(ROLES)} messages"
         )
+    content = message.get("content")
+    if type(content) is str and not message.get("tool_calls"):
+        return Seen(ROLES[role], content)  # most are such; a replay reads each very often
     try:
-        if isinstance(message.get("content"), Mapping):
+        if isinstance(content, Mapping):
             raise TypeError("its content is an object")
         functions = [call.get("function") or {} for call in tool_calls(message)]
         calls = [(str(f.get("name", "")), argument_text(f.get("arguments"))) for f in functions]

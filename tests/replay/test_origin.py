@@ -125,3 +125,18 @@ def test_what_is_no_json_is_copied():
     odd = {"role": "user", "content": {1, 2}}
     assert values(odd) == odd
     assert values(odd)["content"] is not odd["content"]
+
+
+def test_an_edited_result_is_the_one_after_its_call_where_an_id_comes_again():
+    history = (
+        user("a"),
+        calling(call("c1", page=1)),
+        result("one", "c1"),
+        calling(call("c1", page=2)),
+        result("two", "c1"),
+    )
+    cleared = {**history[2], "content": "[cleared]"}
+    sent = [history[0], history[1], cleared, history[3], history[4]]
+    assert origins(sent, history=history) == (
+        Origin(0), Origin(1), Origin(2, edited=True), Origin(3), Origin(4),
+    )  # fmt: skip
