@@ -14,6 +14,7 @@ import pytest
 from pytest_ctxguard.errors import ContextGateFailure
 from pytest_ctxguard.plugin.cassettes import plan, refuse_shared
 from pytest_ctxguard.plugin.replaying import of_guarded
+from pytest_ctxguard.recording.cassette import Missed
 
 if TYPE_CHECKING:
     from pytest_ctxguard.recording.recorder import Recorder
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 RECORDING = pytest.StashKey["RecordFixture"]()
 SHOWN = 3  # unused requests that are named
+
+
+class MissedInTest(pytest.fail.Exception, Missed):  # type: ignore[name-defined,misc]
+    """A miss as pytest's own failure: after any other, it would leave fixtures standing."""
 
 
 @contextmanager
@@ -49,6 +54,7 @@ def record_fixture(item: pytest.Item) -> Iterator[RecordFixture]:
         ignore=planned.ignore,
         also=planned.also,
         readers=services.readers,
+        missed=MissedInTest,
     ) as recorder:
         fixture = RecordFixture(recorder, place.shown)
         item.stash[RECORDING] = fixture

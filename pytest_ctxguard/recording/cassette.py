@@ -62,6 +62,7 @@ class Cassette:
         recorded: what was read of files.
         used: what was replayed and recorded in this run, in order.
         errors: of each miss and each request that could not be handled.
+        missed: what ends a request that is not recorded.
     """
 
     path: str
@@ -72,6 +73,7 @@ class Cassette:
     recorded: list[Interaction] = field(default_factory=list)
     used: list[Interaction] = field(default_factory=list)
     errors: list[CtxguardError] = field(default_factory=list)
+    missed: type[Missed] = Missed
     custom_patches = ()
     skip_patchers = ()
 
@@ -162,7 +164,7 @@ class Cassette:
 
     def _failed(self, error: CtxguardError) -> Missed:
         self.errors.append(error)
-        return Missed(str(error))
+        return self.missed(str(error))
 
 
 def _plain(request: Any) -> Any:

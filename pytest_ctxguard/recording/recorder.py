@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ctxguard.errors import CtxguardError, RecordingError, UsageError
-from pytest_ctxguard.recording.cassette import Cassette, Interaction
+from pytest_ctxguard.recording.cassette import Cassette, Interaction, Missed
 from pytest_ctxguard.recording.ignoring import read_fields
 from pytest_ctxguard.recording.missing import Place, missing
 from pytest_ctxguard.recording.storage import claimed, load, rendered, save
@@ -148,6 +148,7 @@ def recording(
     ignore: Sequence[object] = (),
     also: Sequence[Path] = (),
     readers: Sequence[Reader] = (),
+    missed: type[Missed] = Missed,
 ) -> Iterator[Recorder]:
     """Record or replay all that is sent while the context lasts; nothing is written by itself.
 
@@ -159,6 +160,7 @@ def recording(
         ignore: fields of JSON bodies that change in every run, as paths.
         also: further cassettes that are replayed and never written.
         readers: a user's own readers of transcripts.
+        missed: what ends a request that is not recorded.
 
     Raises:
         UsageError: a field is no path, or another process records this cassette.
@@ -173,7 +175,9 @@ def recording(
     def describe(sent: Any) -> CtxguardError:
         return missing(sent, cassette.recorded, place)
 
-    cassette = Cassette(str(path), not writes, secrets, describe, read_fields(ignore))
+    cassette = Cassette(
+        str(path), not writes, secrets, describe, read_fields(ignore), missed=missed
+    )
     keys: tuple[str, ...] = ()
     with ExitStack() as stack:
         if writes:

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from pytest_ctxguard.plugin import options
@@ -387,9 +388,11 @@ def test_what_later_fixtures_send_is_recorded_too(agent: Project) -> None:
 
     assert mine.run(*RECORD).outcomes == {"passed": 1}
     assert mine.run("--ctxguard").outcomes == {"passed": 1}
+    sent = httpx2.HTTPTransport.handle_request
     missed = agent.with_test(test.format(last="other")).run("--ctxguard")
     assert missed.outcomes == {"passed": 1, "errors": 1}
     assert 'recorded "close", sent "other"' in missed.text
+    assert httpx2.HTTPTransport.handle_request is sent  # the recorder was torn down all the same
 
 
 SHARED = """
