@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import pytest
 
-from pytest_ctxguard.checks.laws.judging import Count, judge_laws
 from pytest_ctxguard.checks.laws.result import LawResult
-from pytest_ctxguard.checks.laws.terms import Inserts
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.replaying import Source, of_guarded
@@ -23,6 +21,9 @@ from pytest_ctxguard.transcript.model import Transcript
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from pytest_ctxguard.checks.laws.judging import Count
+    from pytest_ctxguard.checks.laws.terms import Inserts
 
 MARKER = "ctx_policy_laws"
 # By name: pytest takes a lone function or class given to a mark for the test that it marks.
@@ -95,6 +96,8 @@ class LawsFixture:
         given: dict[str, Any] = {**marked_options(self.item), **options}
         _check(given)
         given["transcripts"] = self._transcripts(given.get("transcripts", ()))
+        from pytest_ctxguard.checks.laws.judging import judge_laws  # most runs have no laws
+
         result = judge_laws(policy, **{"counter": self.services.encoder, **given})
         if judged:
             self.record.laws.append(result)

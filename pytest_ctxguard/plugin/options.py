@@ -73,6 +73,10 @@ def add_options(parser: pytest.Parser) -> None:
         "new_episodes records what is not in it, all records everything anew (overrides the mark "
         "ctx_cassette and ini ctxguard_record; default: none).",
     )
+    _add_ini(parser)
+
+
+def _add_ini(parser: pytest.Parser) -> None:
     parser.addini(
         "ctxguard_record", "What ctx_record does, see --ctxguard-record; not in CI.", default=""
     )

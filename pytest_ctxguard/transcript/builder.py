@@ -42,13 +42,19 @@ class Builder:
             self._tools.append(definition)
 
     def add(
-        self, message: Any, *, line: int | None = None, call: Mapping[str, Any] | None = None
+        self,
+        message: Any,
+        *,
+        line: int | None = None,
+        where: str = "",
+        call: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a chat message.
 
         Args:
             message: in OpenAI chat format.
             line: where it stands in the file, for errors and notes.
+            where: its place in a JSON value, for errors in a file without lines.
             call: what is known of the call it answers (assistant messages only); keys without a
                 value are left out.
 
@@ -59,6 +65,8 @@ class Builder:
             TranscriptError: it is no chat message.
         """
         wrong = wrong_with_message(message)
+        if wrong and where:
+            wrong = f"`{where}`: {wrong}. Mend or remove it."
         if wrong:
             raise self._document.fail(wrong, line)
         index = len(self.messages)

@@ -14,8 +14,9 @@ from typing import Any
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
-from pytest_ctxguard.transcript.readers.checked import mapping, name
+from pytest_ctxguard.transcript.readers.checked import name
 from pytest_ctxguard.transcript.reading import count
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Node = Mapping[str, Any]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
-from pytest_ctxguard.transcript.shape import wrong_with_message
 
 
 def objects(document: Document, value: Any, *, where: str) -> tuple[Mapping[str, Any], ...]:
@@ -22,11 +20,6 @@ def objects(document: Document, value: Any, *, where: str) -> tuple[Mapping[str,
         if not isinstance(item, dict):
             raise document.fail(f"`{where}[{index}]` must be an object. Mend or remove it.")
     return tuple(value)
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a JSON object, or an empty one for any other value: for facts that may be missing."""
-    return value if isinstance(value, dict) else {}
 
 
 def first(values: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -45,21 +38,3 @@ def whole(value: Any) -> int | None:
 def name(value: Any) -> str | None:
     """Return a text that is not empty, or ``None``."""
     return value if isinstance(value, str) and value else None
-
-
-def add(
-    builder: Builder,
-    document: Document,
-    message: Any,
-    *,
-    where: str,
-    line: int | None = None,
-    call: Mapping[str, Any] | None = None,
-) -> int:
-    """Add a message to a session, with its place in the error where it is none."""
-    wrong = wrong_with_message(message)
-    if wrong:
-        raise document.fail(f"`{where}`: {wrong}. Mend or remove it.", line)
-    if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str | None):
-        raise document.fail(f"`{where}`: `tool_call_id` must be text. Mend it.", line)
-    return builder.add(message, line=line, call=call)

@@ -16,7 +16,7 @@ from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.readers.branches import Way, departures, histories
-from pytest_ctxguard.transcript.readers.checked import mapping, name, objects, whole
+from pytest_ctxguard.transcript.readers.checked import name, objects, whole
 from pytest_ctxguard.transcript.readers.claude_code_messages import Said, Speech
 from pytest_ctxguard.transcript.readers.claude_code_tree import (
     Node,
@@ -26,6 +26,7 @@ from pytest_ctxguard.transcript.readers.claude_code_tree import (
     ambiguous,
 )
 from pytest_ctxguard.transcript.reading import Note, Reader, Reading, count
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 UNRECORDED = "Claude Code does not record its system prompt and tools: no count has them"
 

@@ -13,10 +13,11 @@ from typing import Any
 from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import Message, content_text
-from pytest_ctxguard.transcript.readers.checked import mapping, name
+from pytest_ctxguard.transcript.readers.checked import name
 from pytest_ctxguard.transcript.readers.claude_code_tree import Node, Placed, Row, is_summary
 from pytest_ctxguard.transcript.reading import Note, count
 from pytest_ctxguard.transcript.wire import anthropic
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself says in the model's place
 INTERRUPTED = "[Request interrupted by user"  # the text it leaves in the history then

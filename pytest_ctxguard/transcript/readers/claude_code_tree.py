@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_ctxguard.transcript.readers.checked import mapping
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Row = Mapping[str, Any]
 Kind = Literal["user", "assistant", "compaction"]

@@ -17,11 +17,12 @@ from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import Message, content_text, instructions, is_instruction
-from pytest_ctxguard.transcript.readers.checked import mapping, name
+from pytest_ctxguard.transcript.readers.checked import name
 from pytest_ctxguard.transcript.readers.codex_usage import Usage
 from pytest_ctxguard.transcript.reading import Reader, Reading, count
 from pytest_ctxguard.transcript.wire import openai_items
 from pytest_ctxguard.transcript.wire.openai_values import definitions
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Row = Mapping[str, Any]
 Item = dict[str, Any]

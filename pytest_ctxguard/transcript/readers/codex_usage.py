@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ctxguard.transcript.readers.checked import mapping, whole
+from pytest_ctxguard.transcript.readers.checked import whole
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Row = Mapping[str, Any]
 

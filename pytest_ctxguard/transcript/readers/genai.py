@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.readers.checked import first, mapping, name, whole
+from pytest_ctxguard.transcript.readers.checked import first, name, whole
 from pytest_ctxguard.transcript.readers.genai_indexed import indexed_messages, indexed_tools
 from pytest_ctxguard.transcript.readers.genai_message import chat_messages, instruction
 from pytest_ctxguard.transcript.readers.otlp_spans import Span
 from pytest_ctxguard.transcript.reading import count
 from pytest_ctxguard.transcript.runs import Exchange
+from pytest_ctxguard.transcript.wire.typed import mapping
 from pytest_ctxguard.transcript.wire.wire import Answer, Asked
 
 Attributes = Mapping[str, Any]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_ctxguard.transcript import parts
-from pytest_ctxguard.transcript.readers.checked import mapping, name
+from pytest_ctxguard.transcript.readers.checked import name
 from pytest_ctxguard.transcript.readers.genai_message import ROLE_OF
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Attributes = Mapping[str, Any]
 

@@ -14,9 +14,10 @@ from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.readers.chatgpt_export import path_of, read_chat
-from pytest_ctxguard.transcript.readers.checked import add, mapping, name, objects
+from pytest_ctxguard.transcript.readers.checked import name, objects
 from pytest_ctxguard.transcript.reading import Note, Reader, Reading, count
 from pytest_ctxguard.transcript.shape import is_tool
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 ROLE_OF = {
     **{"system": "system", "human": "user", "user": "user", "gpt": "assistant"},
@@ -109,7 +110,7 @@ def _read_sharegpt(
         count(passed_over, "tools that are no definitions")
     if chat.get("system") not in (None, ""):
         system = {"role": "system", "content": chat["system"]}
-        add(builder, document, system, where=f"{where}.system", line=line)
+        builder.add(system, where=f"{where}.system", line=line)
     for index, item in enumerate(chat["conversations"]):
         place = f"{where}.conversations[{index}]"
         role = ROLE_OF.get(str(mapping(item).get("from")))
@@ -123,7 +124,7 @@ def _read_sharegpt(
             message |= _called(item["value"])
         if role == "tool":
             message["tool_call_id"] = None
-        add(builder, document, message, where=place, line=line)
+        builder.add(message, where=place, line=line)
         for key in item:
             if key not in ("from", "value"):
                 count(passed_over, f"conversations.{key}")

@@ -13,9 +13,10 @@ from typing import Any
 from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import Message, is_instruction
-from pytest_ctxguard.transcript.readers.checked import add, mapping, name, objects
+from pytest_ctxguard.transcript.readers.checked import name, objects
 from pytest_ctxguard.transcript.readers.langchain_message import Data, call_facts, chat_message
 from pytest_ctxguard.transcript.reading import Reader, Reading
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 KINDS = ("human", "ai", "system", "tool", "function", "chat", "remove")
 ALL = "__remove_all__"  # LangGraph's id for every message
@@ -70,7 +71,7 @@ def read(document: Document) -> Reading:
             raise document.fail(f"`{where}`: {error}", line) from error
         _compact(state, builder)
         facts = call_facts(data, passed_over) if message["role"] == "assistant" else None
-        add(builder, document, message, where=where, line=line, call=facts)
+        builder.add(message, where=where, line=line, call=facts)
         state.messages.append((name(data.get("id")), message))
     _compact(state, builder)
     transcript = builder.build()

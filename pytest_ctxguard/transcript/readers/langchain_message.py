@@ -8,8 +8,9 @@ from typing import Any
 
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.messages import ROLES
-from pytest_ctxguard.transcript.readers.checked import first, mapping, name, whole
+from pytest_ctxguard.transcript.readers.checked import first, name, whole
 from pytest_ctxguard.transcript.reading import count
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Data = Mapping[str, Any]
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
-from pytest_ctxguard.transcript.readers.checked import add, first, mapping, name, objects, whole
+from pytest_ctxguard.transcript.readers.checked import first, name, objects, whole
 from pytest_ctxguard.transcript.reading import Reader, Reading, count
 from pytest_ctxguard.transcript.wire import openai_items, openai_responses
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 FORMAT = "mini-swe-agent-"
 VERSION = f"{FORMAT}1"
@@ -54,12 +55,12 @@ def read(document: Document) -> Reading:
         extra = mapping(item.get("extra"))
         if "role" not in item and ("output" in item or "call_id" in item):
             for message, call in _of_responses(document, item, where=where):
-                add(builder, document, message, where=where, call=call and {**call, **_call(extra)})
+                builder.add(message, where=where, call=call and {**call, **_call(extra)})
             continue
         known = {key: item.get(key) for key in SENT}
         message = {key: v for key, v in known.items() if v is not None or key in ALWAYS}
         call = _call(extra) if message["role"] == "assistant" else None
-        add(builder, document, message, where=where, call=call)
+        builder.add(message, where=where, call=call)
         if call is None and extra.get("response"):
             count(passed_over, "answer that is not in the history")
             builder.note(

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import content_text
 from pytest_ctxguard.transcript.model import Transcript
-from pytest_ctxguard.transcript.readers.checked import mapping, name
+from pytest_ctxguard.transcript.readers.checked import name
 from pytest_ctxguard.transcript.readers.genai import has_messages, read_call
 from pytest_ctxguard.transcript.readers.otlp_spans import (
     DETAILS,
@@ -24,6 +24,7 @@ from pytest_ctxguard.transcript.readers.otlp_spans import (
 )
 from pytest_ctxguard.transcript.reading import Note, Reader, Reading, count
 from pytest_ctxguard.transcript.runs import Exchange, join
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 OPERATIONS = ("chat", "generate_content", "text_completion")
 OLD_EVENTS = (

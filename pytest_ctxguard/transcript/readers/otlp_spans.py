@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pytest_ctxguard.transcript.document import Document
-from pytest_ctxguard.transcript.readers.checked import mapping, name, objects, whole
+from pytest_ctxguard.transcript.readers.checked import name, objects, whole
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 DETAILS = "gen_ai.client.inference.operation.details"  # the event that carries what a span may

@@ -14,8 +14,9 @@ from typing import Any
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.readers.checked import mapping, name, whole
+from pytest_ctxguard.transcript.readers.checked import name, whole
 from pytest_ctxguard.transcript.reading import count
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Row = Mapping[str, Any]
 

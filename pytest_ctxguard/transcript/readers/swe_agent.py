@@ -17,9 +17,10 @@ from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.messages import content_text
 from pytest_ctxguard.transcript.model import Transcript
-from pytest_ctxguard.transcript.readers.checked import add, mapping, name, objects
+from pytest_ctxguard.transcript.readers.checked import name, objects
 from pytest_ctxguard.transcript.reading import Note, Reader, Reading, count
 from pytest_ctxguard.transcript.shape import wrong_with_message
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 Item = Mapping[str, Any]
 
@@ -87,7 +88,7 @@ def _read_one(
                 continue
             message = _message(document, item, where=f"{where}history[{index}]")
             call = {"model": model} if model and message["role"] == "assistant" else None
-            at = add(builder, document, message, where=f"{where}history[{index}]", call=call)
+            at = builder.add(message, where=f"{where}history[{index}]", call=call)
             if item.get("is_demo"):
                 demonstrations.append(at)
             for key in item:

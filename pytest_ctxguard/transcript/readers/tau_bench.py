@@ -8,8 +8,9 @@ from typing import Any
 from pytest_ctxguard.transcript.builder import Builder
 from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.model import Transcript
-from pytest_ctxguard.transcript.readers.checked import add, mapping, objects
+from pytest_ctxguard.transcript.readers.checked import objects
 from pytest_ctxguard.transcript.reading import Note, Reader, Reading, count
+from pytest_ctxguard.transcript.wire.typed import mapping
 
 FACTS = ("task_id", "trial", "reward")
 ALSO = ("source", "user_cost", "error")  # of ``info``
@@ -43,7 +44,7 @@ def read(document: Document) -> Reading:
             continue
         builder = Builder(document, name=f"{document.path.stem or 'transcript'}-{index}")
         for position, message in enumerate(messages):
-            add(builder, document, message, where=f"results[{index}].traj[{position}]")
+            builder.add(message, where=f"results[{index}].traj[{position}]")
         facts = {key: result.get(key) for key in FACTS} | {key: info.get(key) for key in ALSO}
         runs.append(builder.build(result=index, **facts))
         notes += builder.notes

@@ -130,7 +130,7 @@ def _call(body: Body) -> Mapping[str, Any]:
     details = typed.mapping(usage.get("output_tokens_details"))
     iterations = usage.get("iterations")
     managed = typed.mapping(body.get("context_management"))
-    return typed.known(
+    return typed.rest(
         {
             "model": typed.string(body.get("model")),
             "prompt_tokens": None if fresh is None else fresh + (cached or 0) + (written or 0),

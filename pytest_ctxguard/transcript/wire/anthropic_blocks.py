@@ -123,7 +123,7 @@ def tool(definition: Body, place: str) -> dict[str, Any]:
             "parameters": typed.object_at(definition, "input_schema", place),
             "strict": definition.get("strict"),
         }
-        return {**others, "type": "function", "function": typed.known(function)}
+        return {**others, "type": "function", "function": typed.rest(function)}
     names = (definition.get(key) for key in ("name", "mcp_server_name", "type"))
     name = next((n for n in names if isinstance(n, str)), None)
     if name is None:
@@ -191,7 +191,7 @@ def _document(block: Body, source: Body, place: str) -> parts.Part | None:
     else:
         return None
     described = {"document": about} if about else {}
-    return {**mark, "type": "file", "file": typed.known(file), **described}
+    return {**mark, "type": "file", "file": typed.rest(file), **described}
 
 
 def _opaque(kind: str, block: Body) -> parts.Part:

@@ -113,7 +113,7 @@ class _Answer:
     def _end(self, event: Body, place: str) -> None:
         self._message.update(typed.rest(typed.object_at(event, "delta", place), "usage", "content"))
         # Counts are totals so far; those that are left out stay as message_start had them.
-        self._message["usage"].update(typed.known(typed.mapping(event.get("usage"))))
+        self._message["usage"].update(typed.rest(typed.mapping(event.get("usage"))))
         self._message.update(typed.rest(event, "type", "delta", "usage", "content"))
 
     @staticmethod

@@ -91,7 +91,7 @@ def _call(body: Body) -> dict[str, Any]:
     fresh = typed.integer(usage.get("inputTokens"))
     cached = typed.integer(usage.get("cacheReadInputTokens"))
     written = typed.integer(usage.get("cacheWriteInputTokens"))
-    return typed.known(
+    return typed.rest(
         {
             "prompt_tokens": None if fresh is None else fresh + (cached or 0) + (written or 0),
             "cached_tokens": cached,

@@ -161,7 +161,7 @@ def _function(spec: Body, place: str) -> dict[str, Any]:
         "strict": spec.get("strict"),
     }
     others = typed.rest(spec, "name", "description", "inputSchema", "strict")
-    return {**others, "type": "function", "function": typed.known(function)}
+    return {**others, "type": "function", "function": typed.rest(function)}
 
 
 def _media(kind: str, inner: Body, source: Body) -> parts.Part | None:
@@ -180,7 +180,7 @@ def _media(kind: str, inner: Body, source: Body) -> parts.Part | None:
         return {**others, "type": "input_audio", "input_audio": {"data": data, "format": form}}
     media_type = MEDIA_TYPES.get(form, "application/octet-stream")
     name = others.pop("name", None)
-    file = typed.known({"filename": name, "file_data": parts.data_url(media_type, data)})
+    file = typed.rest({"filename": name, "file_data": parts.data_url(media_type, data)})
     return {**others, "type": "file", "file": file}
 
 

@@ -156,7 +156,7 @@ def _call(body: Body, candidates: Sequence[Body]) -> dict[str, Any]:
     }
     written = [n for n in (count["candidates"], count["thoughts"]) if n is not None]
     first = candidates[0] if candidates else {}
-    return typed.known(
+    return typed.rest(
         {
             "model": typed.string(field(body, "modelVersion")),
             "prompt_tokens": count["prompt"],

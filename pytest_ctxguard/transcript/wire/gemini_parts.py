@@ -189,7 +189,7 @@ def _function(declared: Body, place: str) -> dict[str, Any]:
         "parameters": declared.get("parameters") if schema is None else schema,
     }
     others = typed.rest(declared, *DECLARED, _snake(DECLARED[-1]))
-    return {**others, "type": "function", "function": typed.known(function)}
+    return {**others, "type": "function", "function": typed.rest(function)}
 
 
 def _part(item: Body, place: str) -> parts.Part:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ctxguard.transcript.wire import typed
 from pytest_ctxguard.transcript.wire.openai_chunks import assemble
 from pytest_ctxguard.transcript.wire.openai_messages import Messages, message, plausible
 from pytest_ctxguard.transcript.wire.openai_values import (
     count,
     definitions,
     error_text,
-    given,
     moment,
     objects,
     optional_text,
@@ -62,7 +62,7 @@ def asked(body: Body) -> Asked:
         messages=tuple(messages.messages),
         tools=(*definitions(body.get("tools")), *definitions(functions, "functions")),
         model=optional_text(body.get("model"), "model"),
-        settings=given(body, apart=NOT_SETTINGS),
+        settings=typed.rest(body, *NOT_SETTINGS),
     )
 
 
@@ -94,7 +94,7 @@ def answer(body: Body) -> Answer:
     call_id = f"function_call-{answer_id or 'answer'}"
     return Answer(
         messages=(message(said, where="choices[0].message", call_id=call_id),),
-        call=given(
+        call=typed.rest(
             {
                 "model": optional_text(body.get("model"), "model"),
                 **_usage(usage_of(body)),

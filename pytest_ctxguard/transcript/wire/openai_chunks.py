@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_ctxguard.transcript.wire.openai_values import argument_text, given, objects
+from pytest_ctxguard.transcript.wire import typed
+from pytest_ctxguard.transcript.wire.openai_values import argument_text, objects
 from pytest_ctxguard.transcript.wire.wire import Body
 
 WHOLE = ("role", "id", "type", "index", "finish_reason")  # sent whole each time, not in pieces
@@ -26,7 +27,7 @@ def assemble(events: Sequence[Body]) -> Body:
             return {"error": event["error"]}
         if not isinstance(event.get("choices"), list) and "usage" not in event:
             raise ValueError(f"event {number} of the stream is no chunk of a chat completion")
-        body.update(given(event, apart=("choices", "object", "obfuscation")))
+        body.update(typed.rest(event, "choices", "object", "obfuscation"))
         for position, choice in enumerate(objects(event.get("choices"), "choices")):
             index = choice.get("index", position)
             if not isinstance(index, int):
@@ -60,11 +61,11 @@ class _Choice:
         delta = choice.get("delta")
         if not isinstance(delta, dict | None):
             raise ValueError(f"event {number} of the stream: `delta` must be an object")
-        _merge(self.rest, given(choice, apart=("delta", "index")))
+        _merge(self.rest, typed.rest(choice, "delta", "index"))
         delta = delta or {}
         for piece in objects(delta.get("tool_calls"), "delta.tool_calls"):
             self._take_call(piece, number)
-        _merge(self._message, given(delta, apart=("tool_calls",)))
+        _merge(self._message, typed.rest(delta, "tool_calls"))
 
     def message(self) -> dict[str, Any]:
         """Return the whole message; where it only calls, its content is null, as unstreamed."""
@@ -95,17 +96,17 @@ class _Choice:
         call, function = self._calls[slot], piece.get("function")
         if not isinstance(function, dict | None):
             raise ValueError(f"event {number} of the stream: `function` must be an object")
-        _merge(call, {k: v for k, v in given(piece, apart=("index", "function")).items() if v})
+        _merge(call, {k: v for k, v in typed.rest(piece, "index", "function").items() if v})
         function = function or {}
         name, arguments = function.get("name"), argument_text(function.get("arguments"))
         if name and name != call["function"]["name"]:  # some servers repeat it in each piece
             _merge(call["function"], {"name": name})
-        _merge(call["function"], {**given(function, apart=("name",)), "arguments": arguments})
+        _merge(call["function"], {**typed.rest(function, "name"), "arguments": arguments})
 
 
 def _merge(into: dict[str, Any], pieces: Mapping[str, Any]) -> None:
     """Add pieces to what is there."""
-    for key, piece in given(pieces).items():
+    for key, piece in typed.rest(pieces).items():
         into[key] = piece if key in WHOLE else _joined(into.get(key), piece)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.wire import typed
 from pytest_ctxguard.transcript.wire.openai_values import (
     argument_text,
-    given,
     objects,
     optional_text,
     text,
@@ -85,7 +85,7 @@ class _Items:
             self._other({"role": role, "content": [_opaque(item)]})
         elif kind == "reasoning":
             apart = ("content",) if item.get("content") == [] else ()
-            known = _apart_from_completed(given(item, apart=apart))
+            known = _apart_from_completed(typed.rest(item, *apart))
             self._open().setdefault("reasoning_items", []).append(known)
         else:
             self._said([_opaque(item)])
@@ -111,7 +111,7 @@ class _Items:
             raise ValueError(f"`{where}` needs a `role`: one of {', '.join(ROLES)}")
         said, beside = _content(item.get("content"), f"{where}.content")
         apart = ("type", "id", "role", "content")
-        rest = _apart_from_completed({**beside, **given(item, apart=apart)})
+        rest = _apart_from_completed({**beside, **typed.rest(item, *apart)})
         optional_text(rest.get("refusal"), f"{where}.refusal")
         for key in ("annotations", "logprobs"):
             objects(rest.get(key), f"{where}.{key}")
@@ -150,13 +150,13 @@ def _content(value: Any, where: str) -> tuple[list[parts.Part], dict[str, Any]]:
 def _part(part: dict[str, Any], where: str) -> parts.Part:
     kind = text(part.get("type"), f"{where}.type")
     if kind in ("input_text", "output_text", "text"):
-        marks = given(part, apart=("type", "text", "annotations", "logprobs"))
+        marks = typed.rest(part, "type", "text", "annotations", "logprobs")
         return {**parts.text(text(part.get("text"), f"{where}.text")), **marks}
     if kind in ("input_image", "computer_screenshot") and isinstance(part.get("image_url"), str):
-        image = {"url": part["image_url"], **given(part, apart=("type", "image_url"))}
+        image = {"url": part["image_url"], **typed.rest(part, "type", "image_url")}
         return {**parts.image(part["image_url"]), "image_url": image}
     if kind == "input_file":
-        return {"type": "file", "file": given(part, apart=("type",))}
+        return {"type": "file", "file": typed.rest(part, "type")}
     if kind == "input_audio" and isinstance(part.get("input_audio"), dict):
         return part
     return _opaque(part)
@@ -168,17 +168,17 @@ def _call(kind: str, item: dict[str, Any], where: str) -> dict[str, Any]:
     apart = ("type", "id", "call_id", "status", "name")
     extra: dict[str, Any] = {}
     if kind == "custom_tool_call":
-        arguments, extra = item.get("input"), given(item, apart=(*apart, "input"))
+        arguments, extra = item.get("input"), typed.rest(item, *apart, "input")
     elif "arguments" in item or kind == "function_call":
-        arguments, extra = item.get("arguments"), given(item, apart=(*apart, "arguments"))
+        arguments, extra = item.get("arguments"), typed.rest(item, *apart, "arguments")
     else:
-        arguments = given(item, apart=apart)
+        arguments = typed.rest(item, *apart)
     return {
         "id": text(item.get(key), f"{where}.{key}"),
         "type": KINDS.get(kind, kind),
         "function": {"name": name, "arguments": argument_text(arguments)},
         **extra,
-        **_apart_from_completed(given({"status": item.get("status")})),
+        **_apart_from_completed(typed.rest({"status": item.get("status")})),
     }
 
 
@@ -196,7 +196,7 @@ def _result(kind: str, item: dict[str, Any], where: str) -> dict[str, Any]:
     if kind == "function_call_output" and item.get("output") is None:
         raise ValueError(f"`{where}.output` must be text or a list of parts")
     read["content"], beside = _output(item.get("output"), f"{where}.output")
-    rest = given(item, apart=("type", "id", "call_id", "output"))
+    rest = typed.rest(item, "type", "id", "call_id", "output")
     return {**read, **beside, **_apart_from_completed(rest)}
 
 
@@ -211,7 +211,7 @@ def _output(value: Any, where: str) -> tuple[str | list[parts.Part] | None, dict
 
 
 def _opaque(item: Mapping[str, Any]) -> parts.Part:
-    return parts.opaque(f"openai-responses/{item['type']}", given(item))
+    return parts.opaque(f"openai-responses/{item['type']}", typed.rest(item))
 
 
 def _apart_from_completed(fields: dict[str, Any]) -> dict[str, Any]:

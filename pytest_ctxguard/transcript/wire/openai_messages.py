@@ -7,9 +7,9 @@ from typing import Any
 
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.messages import ROLES, Message
+from pytest_ctxguard.transcript.wire import typed
 from pytest_ctxguard.transcript.wire.openai_values import (
     argument_text,
-    given,
     objects,
     optional_text,
     text,
@@ -65,7 +65,7 @@ def message(value: Any, *, where: str, call_id: str) -> Message:
     if role not in ROLES:
         raise ValueError(f"`{where}` needs a `role`: one of {', '.join(ROLES)}")
     read: dict[str, Any] = {"role": role, "content": content(value.get("content"), where)}
-    rest = given(value, apart=("role", "content", "tool_calls", "function_call"))
+    rest = typed.rest(value, "role", "content", "tool_calls", "function_call")
     if rest.get("annotations") == []:
         del rest["annotations"]
     if value.get("tool_calls") is not None:
@@ -98,7 +98,7 @@ def _part(part: Any, where: str) -> parts.Part:
         return parts.text(part)
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         raise ValueError(f"`{where}` needs a `type`")
-    kind, marks = part["type"], given(part, apart=("type", "text", "image_url"))
+    kind, marks = part["type"], typed.rest(part, "type", "text", "image_url")
     if kind == "text":
         return {**parts.text(text(part.get("text"), f"{where}.text")), **marks}
     if kind == "image_url":
@@ -122,10 +122,10 @@ def _call(call: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ValueError(f"`{where}` needs a `function`")
     name = text(function.get("name"), f"{where}.function.name")
     called = {"name": name, "arguments": argument_text(function.get("arguments"))}
-    rest = given(call, apart=("type", "function", "custom", "index"))
+    rest = typed.rest(call, "type", "function", "custom", "index")
     optional_text(rest.get("id"), f"{where}.id")
     known_id = {"id": rest.pop("id")} if "id" in rest else {}
-    extra = given(function, apart=("name", "arguments"))
+    extra = typed.rest(function, "name", "arguments")
     return {**known_id, "type": kind, "function": {**called, **extra}, **rest}
 
 

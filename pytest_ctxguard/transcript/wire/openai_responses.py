@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.wire import typed
 from pytest_ctxguard.transcript.wire.openai_items import messages
 from pytest_ctxguard.transcript.wire.openai_values import (
     count,
     definitions,
     error_text,
-    given,
     moment,
     objects,
     optional_text,
@@ -76,7 +76,7 @@ def asked(body: Body) -> Asked:
         tools=(*definitions(body.get("tools")), *later),
         model=optional_text(body.get("model"), "model"),
         previous=optional_text(body.get("previous_response_id"), "previous_response_id"),
-        settings=given(body, apart=NOT_SETTINGS),
+        settings=typed.rest(body, *NOT_SETTINGS),
     )
 
 
@@ -106,7 +106,7 @@ def answer(body: Body) -> Answer:
     reason = why.get("reason") if isinstance(why, dict) else None
     return Answer(
         messages=said,
-        call=given(
+        call=typed.rest(
             {
                 "model": optional_text(body.get("model"), "model"),
                 **_usage(usage_of(body)),
@@ -150,7 +150,7 @@ def assemble(events: Sequence[Body]) -> Body:
             index = event.get("output_index")
             items.append((index if isinstance(index, int) else number, number, event.get("item")))
         elif kind == "error":
-            error = {"error": event.get("error") or given(event, apart=("type",))}
+            error = {"error": event.get("error") or typed.rest(event, "type")}
         elif kind in LAST:
             if not isinstance(event.get("response"), dict):
                 raise ValueError(f"event {number} of the stream needs a `response`")

@@ -47,11 +47,6 @@ def argument_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def given(values: Mapping[str, Any], *, apart: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the fields that have a value, apart from some."""
-    return {k: v for k, v in values.items() if v is not None and k not in apart}
-
-
 def count(usage: Mapping[str, Any], *path: str) -> int | None:
     """Return a number of tokens out of ``usage``; ``None``: not told.
 

@@ -47,13 +47,8 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that have a value."""
-    return {key: value for key, value in facts.items() if value is not None}
-
-
 def rest(body: Mapping[str, Any], *handled: str) -> dict[str, Any]:
-    """Return the fields that have a value, all but those that were handled."""
+    """Return the fields that have a value, but for those that were handled."""
     return {k: v for k, v in body.items() if k not in handled and v is not None}
 
 
