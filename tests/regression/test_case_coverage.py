@@ -1,4 +1,4 @@
-"""Each public report about structure has a test that is named after it."""
+"""Each public report about structure or recall has a test that is named after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 CASES = TESTS.parents[1] / "shared" / "cases" / "cases.jsonl"
 KINDS = (
     "budget_overflow", "cassette", "compaction_failure", "compaction_loop", "cost_growth",
-    "early_stop", "harness", "message_shape", "mutation", "pair_integrity", "retry",
+    "early_stop", "harness", "message_shape", "mutation", "pair_integrity", "recall", "retry",
 )  # fmt: skip
 
 here = pytest.mark.skipif(not CASES.is_file(), reason="the list of reports is not beside us")
