@@ -3,7 +3,8 @@
 Each policy is a process of its own that replays sessions of growing length, and judges them by the
 checks ``ctx_wellformed``, ``ctx_budget`` and ``ctx_carried``. The peer is what a test by hand would
 do: run the policy on the history of every call, and serialise the request. Times are the
-processor's, the best of a few runs; ours and the peer take turns.
+processor's, the best of a few runs; ours and the peer take turns. Time inside the policy, and
+inside what it called of what it was offered, is told from the rest.
 """
 
 from __future__ import annotations
@@ -86,15 +87,30 @@ def growth(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     calls = [row["calls"] for row in rows]
     found = {
         part.removesuffix("_s"): round(exponent(calls, [row[part] for row in rows]), 2)
-        for part in ("total_s", "ours_s", "policy_s", "peer_s", "handled")
+        for part in (*PARTS, "handled")
     }
     last = exponent(calls[-2:], [row["ours_s"] for row in rows[-2:]])
     return {
         "exponents": found,
         "ours_last_doubling": round(last, 2),
+        **_shares(rows),
         "linear_in_calls": found["ours"] <= 1 + LINEAR,
         "linear_in_handled": max(found["ours"], last) <= max(1.0, found["handled"]) + LINEAR,
     }
+
+
+def _shares(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Split our own time into what a call takes and what a message handled takes, microseconds.
+
+    By least squares over the sizes, each weighed by its own time.
+    """
+    scaled = [(row["calls"] / row["ours_s"], row["handled"] / row["ours_s"]) for row in rows]
+    aa, bb = (sum(pair[i] ** 2 for pair in scaled) for i in (0, 1))
+    ab = sum(a * b for a, b in scaled)
+    a, b = (sum(pair[i] for pair in scaled) for i in (0, 1))
+    over = aa * bb - ab * ab
+    call, handled = ((a * bb - b * ab) / over, (b * aa - a * ab) / over) if over else (0.0, 0.0)
+    return {"us_per_call": round(call * 1e6, 1), "us_per_handled": round(handled * 1e6, 3)}
 
 
 def report(
@@ -124,19 +140,26 @@ def report(
 def table(result: Mapping[str, Any]) -> str:
     """Return the report as text: seconds of the longest session, and how they grew."""
     lines = [
-        f"{'policy':38} {'calls':>5} {'s':>7} {'ours':>7} {'policy':>7} {'counted':>7} {'peer':>7} "
-        f"{'ratio':>6} {'MB':>6} {'exponent: ours':>14} {'handled':>7} {'peer':>5}  linear"
+        f"{'':38} {'':5} {'seconds':>7} {'':7} {'':7} {'':7} {'':7} {'':6} {'':6} "
+        f"{'exponent':>8} {'':6} {'':7} {'':7} {'':5} {'us':>5} {'':7}",
+        f"{'policy':38} {'calls':>5} {'total':>7} {'ours':>7} {'counted':>7} {'policy':>7} "
+        f"{'peer':>7} {'ratio':>6} {'MB':>6} {'ours':>8} {'policy':>6} {'counted':>7} "
+        f"{'handled':>7} {'peer':>5} {'call':>5} {'handled':>7}  linear",
     ]
     for name, found in result["policies"].items():
         row, grown = found["sizes"][-1], found["exponents"]
         kinds = {"calls": found["linear_in_calls"], "handled": found["linear_in_handled"]}
         linear = next((f"in {kind}" for kind, holds in kinds.items() if holds), "NO")
         memory = row["memory_mb"] if row["memory_mb"] is not None else float("nan")
+        counted = (
+            f"{grown['counted_for_policy']:7.2f}" if row["counted_for_policy_s"] else "      -"
+        )
         lines.append(
             f"{name:38} {row['calls']:5} {row['total_s']:7.3f} {row['ours_s']:7.3f} "
-            f"{row['policy_s']:7.3f} {row['counted_for_policy_s']:7.3f} {row['peer_s']:7.3f} "
-            f"{row['total_s'] / row['peer_s']:6.2f} {memory:6.1f} {grown['ours']:14.2f} "
-            f"{grown['handled']:7.2f} {grown['peer']:5.2f}  {linear}"
+            f"{row['counted_for_policy_s']:7.3f} {row['policy_s']:7.3f} {row['peer_s']:7.3f} "
+            f"{row['total_s'] / row['peer_s']:6.2f} {memory:6.1f} {grown['ours']:8.2f} "
+            f"{grown['policy']:6.2f} {counted} {grown['handled']:7.2f} {grown['peer']:5.2f} "
+            f"{found['us_per_call']:5.0f} {found['us_per_handled']:7.2f}  {linear}"
         )
     lines += [f"{name}: skipped, {why}" for name, why in result["skipped"].items()]
     return "\n".join(lines)

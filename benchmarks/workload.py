@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_ctxguard.policies.catalogue import reference_policies
+from pytest_ctxguard.policies.catalogue import Setting, reference_policies
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.outcomes import judge
 from pytest_ctxguard.replay.run import Plan, run
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import available, find
+from pytest_ctxguard.transcript.matching import contains
 from pytest_ctxguard.transcript.messages import (
     Message,
     content_text,
@@ -24,7 +25,7 @@ from pytest_ctxguard.transcript.messages import (
     tool_calls,
     turn_starts,
 )
-from pytest_ctxguard.transcript.model import Fact, contains
+from pytest_ctxguard.transcript.model import Fact
 
 LENGTHS = (512, 2048, 8192)
 DECODED = 32
@@ -102,7 +103,8 @@ def elided_results(messages: Sequence[Message]) -> list[Message]:
 
 def conditions() -> Mapping[str, Policy]:
     """Return the six conditions: the package's reference policies, and elided results."""
-    made = {name: make() for name, make in reference_policies().items()}
+    setting = Setting(find(TRANSCRIPT), BUDGET)
+    made = {name: entry.make(setting) for name, entry in reference_policies().items()}
     names = ("full-history", "sliding-window", "user-messages")
     fits = ("three-step-fit", "three-step-fit-counted")
     return {

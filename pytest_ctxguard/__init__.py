@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_ctxguard.policies.declare import mutates as mutates
     from pytest_ctxguard.policies.declare import persists as persists
     from pytest_ctxguard.policies.elide_tool_results import ElideToolResults as ElideToolResults
+    from pytest_ctxguard.policies.facts_only import FactsOnly as FactsOnly
     from pytest_ctxguard.policies.full_history import full_history as full_history
     from pytest_ctxguard.policies.noted_compaction import NotedCompaction as NotedCompaction
     from pytest_ctxguard.policies.pinned_at_end import PinnedAtEnd as PinnedAtEnd
@@ -41,9 +42,14 @@ if TYPE_CHECKING:
     from pytest_ctxguard.transcript.document import Document as Document
     from pytest_ctxguard.transcript.loading import read_transcript as read_transcript
     from pytest_ctxguard.transcript.model import Fact as Fact
+    from pytest_ctxguard.transcript.model import ToolProbe as ToolProbe
     from pytest_ctxguard.transcript.model import Transcript as Transcript
+    from pytest_ctxguard.transcript.placing import Plant as Plant
+    from pytest_ctxguard.transcript.placing import Sentence as Sentence
+    from pytest_ctxguard.transcript.planting import plant as plant
     from pytest_ctxguard.transcript.reading import Reader as Reader
     from pytest_ctxguard.transcript.reading import Reading as Reading
+    from pytest_ctxguard.transcript.replicating import plant_many as plant_many
 
 # Loaded when first asked for: pytest imports this package in every run.
 _PUBLIC = {
@@ -58,22 +64,26 @@ _PUBLIC = {
     "Drive": "driver.values:Drive",
     "ElideToolResults": "policies.elide_tool_results:ElideToolResults",
     "Fact": "transcript.model:Fact",
+    "FactsOnly": "policies.facts_only:FactsOnly",
     "Job": "driver.values:Job",
     "LimitedBackend": "driver.limited:LimitedBackend",
     "NotedCompaction": "policies.noted_compaction:NotedCompaction",
     "PinnedAtEnd": "policies.pinned_at_end:PinnedAtEnd",
     "PinnedInSystem": "policies.pinned_in_system:PinnedInSystem",
     "Pipeline": "policies.pipeline:Pipeline",
+    "Plant": "transcript.placing:Plant",
     "Reader": "transcript.reading:Reader",
     "Reading": "transcript.reading:Reading",
     "Replay": "checks.guarded:GuardedReplay",
     "ScriptedSummariser": "policies.summarisers:ScriptedSummariser",
+    "Sentence": "transcript.placing:Sentence",
     "SlidingWindow": "policies.sliding_window:SlidingWindow",
     "SubAgentReport": "policies.sub_agent_report:SubAgentReport",
     "SubAgentScope": "policies.sub_agent_scope:SubAgentScope",
     "SummaryCompaction": "policies.summary_compaction:SummaryCompaction",
     "ThreeStepFit": "policies.three_step_fit:ThreeStepFit",
     "ToolCall": "backend:ToolCall",
+    "ToolProbe": "transcript.model:ToolProbe",
     "Transcript": "transcript.model:Transcript",
     "UserMessages": "policies.user_messages:UserMessages",
     "UserTurnTrimmer": "policies.user_turn_trimmer:UserTurnTrimmer",
@@ -83,6 +93,8 @@ _PUBLIC = {
     "full_history": "policies.full_history:full_history",
     "mutates": "policies.declare:mutates",
     "persists": "policies.declare:persists",
+    "plant": "transcript.planting:plant",
+    "plant_many": "transcript.replicating:plant_many",
     "read_transcript": "transcript.loading:read_transcript",
     "summariser_faults": "checks.summariser_faults:summariser_faults",
 }

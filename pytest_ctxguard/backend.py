@@ -6,7 +6,7 @@ A backend turns one request, in OpenAI chat format, into one completion.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pytest_ctxguard.errors import BackendError
@@ -67,7 +67,10 @@ class Completion:
 
 
 class Backend(Protocol):
-    """Anything that can answer a chat request."""
+    """Anything that can answer a chat request.
+
+    A backend may also have a ``fingerprint``, see :func:`fingerprint`.
+    """
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -108,6 +111,7 @@ class BatchBackend(Backend, Protocol):
         requests: Sequence[Sequence[Message]],
         *,
         tools: Sequence[Mapping[str, Any]] = (),
+        tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
     ) -> tuple[Completion | BackendError, ...]:
         """Answer each list of messages as ``complete`` would; an error takes its answer's place."""
@@ -119,15 +123,48 @@ def complete_many(
     requests: Sequence[Sequence[Message]],
     *,
     tools: Sequence[Mapping[str, Any]] = (),
+    tool_choice: ToolChoice = "auto",
     max_tokens: int = 48,
 ) -> tuple[Completion | BackendError, ...]:
     """Answer several requests, together where the backend can."""
     if isinstance(backend, BatchBackend):
-        return backend.complete_many(requests, tools=tools, max_tokens=max_tokens)
+        return backend.complete_many(
+            requests, tools=tools, tool_choice=tool_choice, max_tokens=max_tokens
+        )
     answers: list[Completion | BackendError] = []
     for messages in requests:
         try:
-            answers.append(backend.complete(messages, tools=tools, max_tokens=max_tokens))
+            answers.append(
+                backend.complete(
+                    messages, tools=tools, tool_choice=tool_choice, max_tokens=max_tokens
+                )
+            )
         except BackendError as error:
             answers.append(error)
     return tuple(answers)
+
+
+def fingerprint(backend: Backend) -> str | None:
+    """Return the digest of all that a backend's greedy answers depend on beside the request.
+
+    Equal fingerprints and equal requests have equal answers, today and in a year, so that these
+    may be kept. None where a backend cannot promise that: a script, an endpoint, one of a hook's.
+    """
+    found: str | None = getattr(backend, "fingerprint", None)
+    return found
+
+
+def completion_data(completion: Completion) -> dict[str, Any]:
+    """Return an answer as JSON data."""
+    return asdict(completion)
+
+
+def read_completion(data: Mapping[str, Any]) -> Completion:
+    """Return the answer that ``completion_data`` made this of.
+
+    Raises:
+        KeyError: it did not.
+        TypeError: likewise.
+    """
+    calls = tuple(ToolCall(**call) for call in data["tool_calls"])
+    return Completion(**{**data, "tool_calls": calls})

@@ -14,7 +14,8 @@
     ├── ModelError              fetch or mend the model
     │   ├── ModelMissing        it is not in the cache, with the command that fetches it
     │   ├── FetchError          it could not be downloaded
-    │   └── ModelCorrupt        its bytes are not the ones expected
+    │   ├── ModelCorrupt        its bytes are not the ones expected
+    │   └── ModelLost           the process that ran it has ended
     ├── BackendError            the model could not answer this request
     │   └── PromptTooLong       the prompt is beyond the context window
     └── ContextGateFailure      a promise was broken (also an AssertionError)
@@ -88,6 +89,10 @@ class FetchError(ModelError):
 
 class ModelCorrupt(ModelError):
     """The model's bytes are not the ones expected."""
+
+
+class ModelLost(ModelError):
+    """The process that ran the model has ended; what it was asked has no answer."""
 
 
 class BackendError(CtxguardError):

@@ -13,7 +13,9 @@ def tree():
     stack, found = [], {}
     for line in (errors.__doc__ or "").splitlines():
         name = line.lstrip(" │├└─").split(" ")[0]
-        if not name.endswith(("Error", "Missing", "Corrupt", "TooLong", "Failure", "Found")):
+        if not name.endswith(
+            ("Error", "Missing", "Corrupt", "TooLong", "Failure", "Found", "Lost")
+        ):
             continue
         depth = (len(line) - len(line.lstrip(" │├└─")) - 4) // 4
         stack[depth:] = [name]

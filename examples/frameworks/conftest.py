@@ -10,13 +10,13 @@ test that says how often: with the versions that each file names.
 """
 
 import importlib.metadata
+import itertools
 import json
 import os
-import re
 
 import pytest
 
-from pytest_ctxguard import ContextGateFailure, Fact, Transcript, full_history
+from pytest_ctxguard import Fact, Transcript
 
 # file -> distribution, and how its version begins
 NEEDS = {
@@ -154,25 +154,11 @@ def facts():
 
 
 @pytest.fixture
-def broken(ctx_replay):
-    """Return what a check finds in a policy's replay: rule -> what was measured.
+def replayed(ctx_replay):
+    """Replay a transcript under a policy, once more in a test that does so already."""
+    numbers = itertools.count(1)
 
-    The uncut transcript is replayed, too, and judged: what is found is the policy's doing.
-    """
+    def again(transcript, policy, **options):
+        return ctx_replay(transcript, policy, name=f"replay {next(numbers)}", **options)
 
-    controlled = set()
-
-    def found(check, transcript, policy, *arguments, **options):
-        if transcript.name not in controlled:
-            name = f"uncut {transcript.name}"
-            ctx_replay(transcript, full_history, name=name, expect_identity=True).check.wellformed()
-            controlled.add(transcript.name)
-        replay = ctx_replay(transcript, policy, judged=False, **options)
-        with pytest.raises(ContextGateFailure) as failed:
-            getattr(replay.check, check)(*arguments)
-        blocks = re.findall(
-            r"^\[ctx_(\S+)\].*?^  measured +(.*?)$", str(failed.value), re.MULTILINE | re.DOTALL
-        )
-        return dict(blocks)
-
-    return found
+    return again

@@ -62,17 +62,14 @@ def test_a_tool_loop_is_compacted(ctx_replay, agentic):
     ctx_replay(agentic, tail())
 
 
-def test_how_often(broken, chat, agentic):
-    assert broken("wellformed", agentic, sliding()) == {
-        "wellformed.current-task": "36 of 41 requests break this rule",
-    }
-    assert broken("budget", chat, budgeted(), 2000) == {"budget.over": "2436 tokens at the largest"}
-    assert broken("budget", agentic, budgeted(), 2000) == {
-        "budget.over": "2540 tokens at the largest"
-    }
-    assert broken("honest", agentic, tail()) == {"honest.idle": "0 of 41 requests"}
+def test_how_often(replayed, chat, agentic):
+    assert replayed(agentic, sliding()).judge.wellformed().counts == {"current-task": 36}
+    assert max(replayed(chat, budgeted()).tokens.by_call) == 2436
+    assert max(replayed(agentic, budgeted()).tokens.by_call) == 2540
+    assert replayed(agentic, tail()).judge.honest().counts == {"idle": 41}
 
 
-def test_its_counter_does_not_see_what_tools_return(broken, agentic):
-    found = broken("honest", agentic, budgeted(), budget=2000)
-    assert "tool results" in found["honest.blind-counter"]
+def test_its_counter_does_not_see_what_tools_return(replayed, chat):
+    judged = replayed(chat, budgeted(), budget=2000).judge.honest()
+    [blind] = [finding for finding in judged.findings if finding.rule == "ctx_honest.blind-counter"]
+    assert "tool results" in blind.what

@@ -31,14 +31,14 @@ def test_pairs_stay_in_order(ctx_replay, chat, messages):
     ctx_replay(chat, limited(messages))
 
 
-def test_how_often(broken, chat, agentic):
-    assert broken("wellformed", chat, limited()) == {
-        "wellformed.unanswered-call": "38 of 80 requests break this rule",
-        "wellformed.orphan-result": "38 of 80 requests break this rule",
+def test_how_often(replayed, chat, agentic):
+    assert replayed(chat, limited()).judge.wellformed().counts == {
+        "unanswered-call": 38,
+        "orphan-result": 38,
     }
-    assert broken("wellformed", agentic, limited()) == {
-        "wellformed.unanswered-call": "36 of 41 requests break this rule",
-        "wellformed.orphan-result": "36 of 41 requests break this rule",
+    assert replayed(agentic, limited()).judge.wellformed().counts == {
+        "unanswered-call": 36,
+        "orphan-result": 36,
     }
 
 

@@ -81,16 +81,10 @@ def test_compacted_results_are_smaller(ctx_replay, agentic):
     ctx_replay(agentic, tool_results())
 
 
-def test_how_often(broken, agentic):
-    assert broken("wellformed", agentic, truncated()) == {
-        "wellformed.current-task": "37 of 41 requests break this rule",
-    }
-    assert broken("wellformed", agentic, sliding()) == {
-        "wellformed.current-task": "35 of 41 requests break this rule",
-    }
-    assert broken("budget", agentic, tool_results(), 4000) == {
-        "budget.over": "11024 tokens at the largest"
-    }
+def test_how_often(replayed, agentic):
+    assert replayed(agentic, truncated()).judge.wellformed().counts == {"current-task": 37}
+    assert replayed(agentic, sliding()).judge.wellformed().counts == {"current-task": 35}
+    assert max(replayed(agentic, tool_results()).tokens.by_call) == 11024
 
 
 def test_how_much_compacting_results_saves(ctx_replay, agentic):

@@ -31,21 +31,19 @@ def test_pairs_and_task_stay(ctx_replay, request, topology, strategy):
     ctx_replay(request.getfixturevalue(topology), fitted(strategy))
 
 
-def test_how_often_in_a_chat(broken, chat):
-    assert broken("wellformed", chat, fitted("drop-oldest")) == {
-        "wellformed.orphan-result": "1 of 80 requests break this rule"
-    }
-    assert broken("wellformed", chat, fitted("drop-middle")) == {
-        "wellformed.unanswered-call": "13 of 80 requests break this rule",
-        "wellformed.orphan-result": "2 of 80 requests break this rule",
+def test_how_often_in_a_chat(replayed, chat):
+    assert replayed(chat, fitted("drop-oldest")).judge.wellformed().counts == {"orphan-result": 1}
+    assert replayed(chat, fitted("drop-middle")).judge.wellformed().counts == {
+        "unanswered-call": 13,
+        "orphan-result": 2,
     }
 
 
-def test_how_often_in_a_tool_loop(broken, agentic):
-    assert broken("wellformed", agentic, fitted("drop-oldest")) == {
-        "wellformed.current-task": "33 of 41 requests break this rule",
-        "wellformed.orphan-result": "3 of 41 requests break this rule",
+def test_how_often_in_a_tool_loop(replayed, agentic):
+    assert replayed(agentic, fitted("drop-oldest")).judge.wellformed().counts == {
+        "current-task": 33,
+        "orphan-result": 3,
     }
-    assert broken("wellformed", agentic, fitted("drop-middle")) == {
-        "wellformed.unanswered-call": "16 of 41 requests break this rule"
+    assert replayed(agentic, fitted("drop-middle")).judge.wellformed().counts == {
+        "unanswered-call": 16
     }

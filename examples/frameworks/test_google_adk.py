@@ -49,9 +49,9 @@ def test_a_failing_filter_is_noticed(ctx_replay, chat):
     ctx_replay(chat, swallowed())
 
 
-def test_how_often(broken, agentic):
-    assert broken("honest", agentic, kept()) == {"honest.idle": "0 of 41 requests"}
-    assert broken("budget", agentic, kept(), 4000) == {"budget.over": "12050 tokens at the largest"}
+def test_how_often(replayed, agentic):
+    assert replayed(agentic, kept()).judge.honest().counts == {"idle": 41}
+    assert max(replayed(agentic, kept()).tokens.by_call) == 12050
 
 
 def test_remove_amount_only_delays_the_first_cut(ctx_replay, chat):

@@ -58,8 +58,8 @@ def test_trim_messages_has_a_limit(ctx_replay, chat):
     ctx_replay(chat, trimmed())
 
 
-def test_how_much_a_share_is(broken, chat):
-    assert broken("budget", chat, trimmed(), 4000) == {"budget.over": "9255 tokens at the largest"}
+def test_how_much_a_share_is(replayed, chat):
+    assert max(replayed(chat, trimmed()).tokens.by_call) == 9255
 
 
 def test_trim_messages_drops_an_answer_that_comes_last(ctx_replay, chat):

@@ -71,18 +71,16 @@ def test_trim_messages_keeps_the_task(ctx_replay, agentic):
     ctx_replay(agentic, trimmed(start_on="human"))
 
 
-def test_what_trim_messages_leaves_of_a_tool_loop(ctx_replay, broken, chat, agentic):
-    assert broken("wellformed", agentic, trimmed(start_on="human")) == {
-        "wellformed.current-round": "36 of 41 requests break this rule",
-        "wellformed.current-task": "36 of 41 requests break this rule",
+def test_what_trim_messages_leaves_of_a_tool_loop(ctx_replay, replayed, chat, agentic):
+    assert replayed(agentic, trimmed(start_on="human")).judge.wellformed().counts == {
+        "current-round": 36,
+        "current-task": 36,
     }
     replay = ctx_replay(agentic, trimmed(start_on="human"))
     alone = [step for step in replay.steps if len(step.request.messages) == 1]
     assert len(alone) == 36
     assert {step.request.messages[0]["role"] for step in alone} == {"system"}
-    assert broken("wellformed", chat, trimmed()) == {
-        "wellformed.orphan-result": "8 of 80 requests break this rule"
-    }
+    assert replayed(chat, trimmed()).judge.wellformed().counts == {"orphan-result": 8}
 
 
 @pytest.mark.ctx_wellformed
@@ -104,10 +102,8 @@ def test_clear_at_least_is_a_minimum(ctx_replay, agentic):
     ctx_replay(agentic, cleared(clear_at_least=800))
 
 
-def test_what_clear_at_least_leaves(broken, ctx_replay, agentic):
-    assert broken("budget", agentic, cleared(clear_at_least=800), 4000) == {
-        "budget.over": "11054 tokens at the largest"
-    }
+def test_what_clear_at_least_leaves(ctx_replay, replayed, agentic):
+    assert max(replayed(agentic, cleared(clear_at_least=800)).tokens.by_call) == 11054
     unreachable = ctx_replay(agentic, cleared(clear_at_least=100_000), name="unreachable")
     assert max(unreachable.tokens.by_call) == 2867
     assert unreachable.acted, "Anthropic's own clears nothing when so much cannot be cleared"
@@ -140,14 +136,13 @@ def test_the_summariser_is_asked(ctx_replay, agentic):
     ctx_replay(agentic, summarised(), summariser=ScriptedSummariser())
 
 
-def test_what_the_summariser_is_shown(broken, ctx_replay, chat, agentic, facts):
+def test_what_the_summariser_is_shown(ctx_replay, replayed, chat, agentic, facts):
     scripted = {"summariser": ScriptedSummariser()}
-    shown = broken("summary", chat, summarised(), facts=facts, **scripted)
-    assert list(shown) == ["summary.fact-not-shown"]
-    assert shown["summary.fact-not-shown"].startswith("shown 4432 tokens at most, in 1 calls")
-    assert broken("summary", agentic, summarised(), **scripted) == {
-        "summary.never-asked": "0 summariser calls"
-    }
+    judged = replayed(chat, summarised(), facts=facts, **scripted)
+    assert judged.judge.summary().counts == {"fact-not-shown": 1}
+    [shown, *_] = [asked.tokens for summaries in judged.summaries for asked in summaries]
+    assert shown == 4432
+    assert replayed(agentic, summarised(), **scripted).judge.summary().counts == {"never-asked": 20}
     replay = ctx_replay(agentic, summarised(), name="agentic", **scripted)
     texts = [message["content"] or "" for message in replay.final.request.messages]
     assert any("too long to summarize" in text for text in texts)

@@ -1,5 +1,10 @@
 """LangMem: ``summarize_messages``, with the running summary of a graph's state.
 
+It summarises up to the message that reaches ``max_tokens_before_summary``. Of a long history given
+at once that is one in the middle, and what comes after is kept. Called before each model call, as
+by its own ``SummarizationNode``, it is the newest message: question, tool call and result are all
+gone from the request, which is two system messages.
+
 Seen with langmem 0.0.30.
 """
 
@@ -44,13 +49,22 @@ def test_the_current_question_stays(ctx_replay, chat):
     ctx_replay(chat, policy, summariser=ScriptedSummariser())
 
 
-def test_how_often(broken, chat, agentic):
+def test_what_is_sent_when_it_summarises(ctx_replay, chat):
+    replay = ctx_replay(chat, policy, summariser=ScriptedSummariser())
+    first = next(step for step in replay.steps if step.request.summaries)
+    assert [m["role"] for m in chat.messages[: first.call.history][-3:]] == [
+        "user", "assistant", "tool",
+    ]  # fmt: skip
+    assert [message["role"] for message in first.request.messages] == ["system", "system"]
+
+
+def test_how_often(replayed, chat, agentic):
     scripted = {"summariser": ScriptedSummariser()}
-    assert broken("wellformed", chat, policy, **scripted) == {
-        "wellformed.current-round": "9 of 80 requests break this rule",
-        "wellformed.current-task": "9 of 80 requests break this rule",
+    assert replayed(chat, policy, **scripted).judge.wellformed().counts == {
+        "current-round": 9,
+        "current-task": 9,
     }
-    assert broken("wellformed", agentic, policy, **scripted) == {
-        "wellformed.current-round": "9 of 41 requests break this rule",
-        "wellformed.current-task": "38 of 41 requests break this rule",
+    assert replayed(agentic, policy, **scripted).judge.wellformed().counts == {
+        "current-round": 9,
+        "current-task": 38,
     }

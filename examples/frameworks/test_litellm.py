@@ -51,15 +51,12 @@ def test_an_unknown_model_has_a_limit(ctx_replay, chat):
     ctx_replay(chat, trimmed(model="the-new-one"))
 
 
-def test_how_often(broken, chat, agentic):
-    assert broken("wellformed", chat, trimmed()) == {
-        "wellformed.orphan-result": "42 of 80 requests break this rule"
-    }
-    assert broken("wellformed", agentic, trimmed()) == {
-        "wellformed.orphan-result": "22 of 41 requests break this rule"
-    }
+def test_how_often(replayed, chat, agentic):
+    assert replayed(chat, trimmed()).judge.wellformed().counts == {"orphan-result": 42}
+    assert replayed(agentic, trimmed()).judge.wellformed().counts == {"orphan-result": 22}
 
 
-def test_how_much_is_returned_as_it_came(broken, agentic):
-    found = broken("honest", agentic, trimmed(), budget=2000)
-    assert found["honest.fail-open"] == "11629 tokens, in 13 requests uncut"
+def test_how_much_is_returned_as_it_came(replayed, agentic):
+    replay = replayed(agentic, trimmed(), budget=2000)
+    assert replay.judge.honest().counts["fail-open"] == 13
+    assert max(replay.tokens.by_call) == 11629

@@ -60,20 +60,15 @@ def test_a_buffer_keeps_the_system_message(ctx_replay, chat, facts):
     ctx_replay(chat, buffer(system="inside"), facts=facts)
 
 
-def test_how_often(broken, ctx_replay, chat, agentic, facts):
-    assert broken("wellformed", agentic, buffer()) == {
-        "wellformed.orphan-result": "35 of 41 requests break this rule"
-    }
-    assert broken("budget", agentic, memory(), 2000) == {
-        "budget.over": "12050 tokens at the largest"
-    }
+def test_how_often(ctx_replay, replayed, chat, agentic, facts):
+    assert replayed(agentic, buffer()).judge.wellformed().counts == {"orphan-result": 35}
+    assert max(replayed(agentic, memory()).tokens.by_call) == 12050
     replay = ctx_replay(chat, buffer(system="inside"), facts=facts)
     kept = replay.carried("rule").requests("every")
     assert (sum(map(bool, kept)), len(kept)) == (11, 80)
 
 
-def test_what_its_counter_does_not_see(broken, agentic):
-    found = broken("honest", agentic, buffer(), budget=2000)
-    assert found["honest.blind-counter"].endswith(
-        "the size of instructions, tool-call arguments, tool definitions"
-    )
+def test_what_its_counter_does_not_see(replayed, agentic):
+    judged = replayed(agentic, buffer(), budget=2000).judge.honest()
+    [blind] = [finding for finding in judged.findings if finding.rule == "ctx_honest.blind-counter"]
+    assert blind.what.endswith("instructions and tool-call arguments and tool definitions")

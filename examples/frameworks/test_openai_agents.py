@@ -65,14 +65,8 @@ def test_items_taken_by_hand_are_whole(ctx_replay, chat):
     ctx_replay(chat, by_hand())
 
 
-def test_how_often(broken, chat, agentic):
-    assert broken("honest", agentic, trimmer()) == {"honest.idle": "0 of 41 requests"}
-    assert broken("budget", agentic, trimmer(), 4000) == {
-        "budget.over": "12050 tokens at the largest"
-    }
-    assert broken("wellformed", chat, by_hand()) == {
-        "wellformed.orphan-result": "38 of 80 requests break this rule"
-    }
-    assert broken("wellformed", agentic, by_hand()) == {
-        "wellformed.orphan-result": "36 of 41 requests break this rule"
-    }
+def test_how_often(replayed, chat, agentic):
+    assert replayed(agentic, trimmer()).judge.honest().counts == {"idle": 41}
+    assert max(replayed(agentic, trimmer()).tokens.by_call) == 12050
+    assert replayed(chat, by_hand()).judge.wellformed().counts == {"orphan-result": 38}
+    assert replayed(agentic, by_hand()).judge.wellformed().counts == {"orphan-result": 36}

@@ -62,9 +62,7 @@ def test_the_newest_five_have_the_task(ctx_replay, agentic):
     ctx_replay(agentic, newest())
 
 
-def test_how_often(broken, ctx_replay, chat, agentic, facts):
-    assert broken("wellformed", agentic, newest()) == {
-        "wellformed.current-task": "38 of 41 requests break this rule",
-    }
+def test_how_often(ctx_replay, replayed, chat, agentic, facts):
+    assert replayed(agentic, newest()).judge.wellformed().counts == {"current-task": 38}
     kept = ctx_replay(chat, newest(), facts=facts).carried("rule").requests("every")
     assert (sum(map(bool, kept)), len(kept)) == (3, 80)

@@ -40,15 +40,9 @@ def test_a_tool_loop_is_cut(ctx_replay, agentic, reduced):
     ctx_replay(agentic, truncated(reduced=reduced))
 
 
-def test_how_often(broken, ctx_replay, agentic):
-    assert broken("wellformed", agentic, truncated()) == {
-        "wellformed.current-task": "36 of 41 requests break this rule",
-    }
-    assert broken("budget", agentic, truncated(), 4000) == {
-        "budget.over": "12015 tokens at the largest"
-    }
-    assert broken("honest", agentic, truncated(reduced="each turn")) == {
-        "honest.idle": "0 of 41 requests"
-    }
+def test_how_often(ctx_replay, replayed, agentic):
+    assert replayed(agentic, truncated()).judge.wellformed().counts == {"current-task": 36}
+    assert max(replayed(agentic, truncated()).tokens.by_call) == 12015
+    assert replayed(agentic, truncated(reduced="each turn")).judge.honest().counts == {"idle": 41}
     last = ctx_replay(agentic, truncated()).final.request.messages
     assert len(last) == 81, "for a target of 10"

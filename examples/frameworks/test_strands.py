@@ -48,11 +48,9 @@ def test_a_tool_loop_is_cut_by_default(ctx_replay, agentic):
     ctx_replay(agentic, window())
 
 
-def test_how_often(broken, agentic):
-    assert broken("wellformed", agentic, window(per_turn=True)) == {
-        "wellformed.current-task": "35 of 41 requests break this rule",
+def test_how_often(replayed, agentic):
+    assert replayed(agentic, window(per_turn=True)).judge.wellformed().counts == {
+        "current-task": 35
     }
-    assert broken("honest", agentic, window()) == {"honest.idle": "0 of 41 requests"}
-    assert broken("budget", agentic, window(), 3000) == {
-        "budget.over": "12050 tokens at the largest"
-    }
+    assert replayed(agentic, window()).judge.honest().counts == {"idle": 41}
+    assert max(replayed(agentic, window()).tokens.by_call) == 12050

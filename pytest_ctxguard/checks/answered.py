@@ -8,9 +8,13 @@ from typing import ClassVar
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.compare import Standing, standing
 from pytest_ctxguard.checks.finding import Finding, Judgement
+from pytest_ctxguard.checks.panel import came_to, quote, summed_up, unusable
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.recall.answers import ANSWER_TOKENS, Answers, Trial
+from pytest_ctxguard.recall.answers import Answers, Trial
+from pytest_ctxguard.recall.asking import ANSWER_TOKENS
+from pytest_ctxguard.recall.called import CALL_TOKENS
+from pytest_ctxguard.recall.controls import linked
 from pytest_ctxguard.recall.outcomes import RULES
 from pytest_ctxguard.replay.values import digest
 from pytest_ctxguard.transcript.planted import dump_fact
@@ -61,17 +65,21 @@ class Answered:
         name = f"answered.{self.fact}"
         before = standing(case, self.marker, name=name, metric=metric)
         lost = _lost(before, answers)
-        findings = [f for f in (self._short(case, answers), before.finding) if f]
+        found = (self._short(case, answers), self._unstable(case, answers), before.finding)
+        findings = [finding for finding in found if finding]
         if len(lost) > self.max_lost:
             findings.append(self._lost(case, lost, before=before))
         state = before.state or ("regressed" if lost else "unchanged")
         if before.old is not None and not lost and answers.hits > before.old.value:
             state = "improved"
-        outcomes = ", ".join(f"{n} {outcome}" for outcome, n in answers.outcomes.items())
-        summary = f"{answers.hits} of {usable} usable wordings ({outcomes})"
-        if usable < len(answers.trials):
-            summary += f"; {len(answers.trials) - usable} unusable: " + _unusable(answers)
-        return Judgement(describe(self), summary, tuple(findings), {name: metric}, state)
+        return Judgement(
+            describe(self),
+            summed_up(answers),
+            tuple(findings),
+            metrics={name: metric},
+            state=state,
+            requests=usable,
+        )
 
     def _short(self, case: Case, answers: Answers) -> Finding | None:
         if answers.hits >= self.at_least:
@@ -82,7 +90,7 @@ class Answered:
         return Finding(
             rule=f"{self.marker}.too-few",
             what=f"{self.fact!r} is answered {answers.hits} of {len(answers.usable)} times",
-            where=case.place(*(_quote(trial) for trial in misses[:3])),
+            where=case.place(*(quote(trial) for trial in misses[:3])),
             measured=f"{answers.hits} hits; carried: {'yes' if carried else 'no'} ({source})",
             allowed=f"at least {self.at_least}",
             why="it is sent, but the model does not find it"
@@ -91,6 +99,24 @@ class Answered:
             remedy="send less that looks like the answer, or pin the value near the end"
             if carried
             else "have the policy carry the value; ctx_carried shows where it is lost",
+            requests=len(misses),
+        )
+
+    def _unstable(self, case: Case, answers: Answers) -> Finding | None:
+        flipped = [trial for trial in answers.usable if trial.controls.unstable]
+        if not flipped:
+            return None
+        pairs = (f"{t.id} {t.controls.full}, then {t.controls.again}" for t in flipped)
+        return Finding(
+            rule=f"{self.marker}.unstable",
+            what=f"{len(flipped)} wordings of {self.fact!r} have two outcomes for one request",
+            where=case.place("full history, asked twice"),
+            measured=", ".join(pairs),
+            allowed="the same request has the same outcome",
+            why="a hit or a miss may be the backend's, not the policy's",
+            remedy="ask a backend that answers greedily, with one set of numerics",
+            inconclusive=True,
+            requests=len(flipped),
         )
 
     def _lost(self, case: Case, lost: list[Trial], *, before: Standing) -> Finding:
@@ -98,12 +124,13 @@ class Answered:
         return Finding(
             rule=f"{self.marker}.lost-hits",
             what=f"{len(lost)} wordings of {self.fact!r} that were answered no longer are",
-            where=case.place(*(_quote(trial) for trial in lost[:3])),
-            measured=", ".join(_came_to(trial) for trial in lost),
+            where=case.place(*(quote(trial) for trial in lost[:3])),
+            measured=", ".join(came_to(trial) for trial in lost),
             allowed=f"at most {self.max_lost} of the baseline's hits lost",
             why=reason if before.numerics_differ else "users will see the agent forget",
             remedy=f"mend the policy, or accept: {case.accept}",
             inconclusive=before.numerics_differ,
+            requests=len(lost),
         )
 
 
@@ -112,39 +139,25 @@ def _lost(before: Standing, answers: Answers) -> list[Trial]:
     return [
         trial
         for trial in answers.trials
-        if was.get(trial.id) == "hit" and not (trial.outcome == "hit" and trial.control.usable)
+        if was.get(trial.id) == "hit" and not (trial.outcome == "hit" and trial.controls.usable)
     ]
 
 
 def _fingerprint(case: Case, fact: str) -> dict[str, str]:
     transcript = case.replay.transcript
+    planted = transcript.fact(fact)
     return {
         "transcript": digest([transcript.messages, transcript.tools]),
-        "fact": digest(dump_fact(transcript.fact(fact))),
+        "fact": digest([dump_fact(each) for each in linked(transcript, planted)]),
         "outcome_rules": RULES,
-        "answer_tokens": str(ANSWER_TOKENS),
+        "answer_tokens": str(ANSWER_TOKENS if planted.tool is None else CALL_TOKENS),
         **case.model(),
     }
-
-
-def _came_to(trial: Trial) -> str:
-    return f"{trial.id} {trial.outcome if trial.control.usable else 'unusable'}"
-
-
-def _quote(trial: Trial) -> str:
-    text = " ".join(trial.text.split())
-    short = text if len(text) <= 60 else text[:59] + "…"
-    return f"{_came_to(trial)}: {short!r}"
-
-
-def _unusable(answers: Answers) -> str:
-    bad = (trial for trial in answers.trials if not trial.control.usable)
-    return ", ".join(f"{trial.id} {trial.control.reason}" for trial in bad)
 
 
 def _too_few(promise: Answered, answers: Answers) -> str:
     return (
         f"{promise.marker}({promise.fact!r}, at_least={promise.at_least}): only "
         f"{len(answers.usable)} of {len(answers.trials)} wordings are usable "
-        f"({_unusable(answers) or 'no more are written'}). Lower at_least or add wordings."
+        f"({unusable(answers) or 'no more are written'}). Lower at_least or add wordings."
     )

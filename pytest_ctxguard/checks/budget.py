@@ -38,20 +38,16 @@ class Budget:
         over = sum(request.tokens > self.limit for _, request in requests)
         summary = f"largest of {len(requests)} requests {largest.tokens} of {self.limit} tokens"
         if not over:
-            return Judgement(describe(self), summary)
-        return Judgement(
-            describe(self),
-            summary,
-            (
-                Finding(
-                    rule=f"{self.marker}.over",
-                    what=f"{over} of {len(requests)} requests are over the budget",
-                    where=case.place(place),
-                    measured=f"{largest.tokens} tokens at the largest",
-                    allowed=f"{self.limit} tokens, by {case.replay.counter.name}",
-                    why="beyond the model's window the provider refuses; below it, it costs more",
-                    remedy="have the policy count what is sent (its argument `count` is exact: "
-                    "tools, template and tool-call arguments included)",
-                ),
-            ),
+            return Judgement(describe(self), summary, requests=len(requests))
+        finding = Finding(
+            rule=f"{self.marker}.over",
+            what=f"{over} of {len(requests)} requests are over the budget",
+            where=case.place(place),
+            measured=f"{largest.tokens} tokens at the largest",
+            allowed=f"{self.limit} tokens, by {case.replay.counter.name}",
+            why="beyond the model's window the provider refuses; below it, it costs more",
+            remedy="have the policy count what is sent (its argument `count` is exact: tools, "
+            "template and tool-call arguments included)",
+            requests=over,
         )
+        return Judgement(describe(self), summary, (finding,), requests=len(requests))

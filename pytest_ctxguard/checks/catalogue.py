@@ -9,10 +9,14 @@ from pytest_ctxguard.checks.answered import Answered
 from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
 from pytest_ctxguard.checks.honest import Honest
+from pytest_ctxguard.checks.lifetime import Lifetime
+from pytest_ctxguard.checks.needle_recall import NeedleRecall
+from pytest_ctxguard.checks.prefix_stable import PrefixMoves, PrefixStable
 from pytest_ctxguard.checks.repeats import NoRepeats
 from pytest_ctxguard.checks.summariser_faults import SummariserFaults
 from pytest_ctxguard.checks.summary import Summarising
 from pytest_ctxguard.checks.token_cost import TokenCost
+from pytest_ctxguard.checks.unanswered import Unanswered
 from pytest_ctxguard.checks.wellformed import Wellformed
 
 CHECKS: Mapping[str, type[Any]] = {
@@ -23,10 +27,18 @@ CHECKS: Mapping[str, type[Any]] = {
         Budget,
         CarriedFact,
         Honest,
+        Lifetime,
         NoRepeats,
+        PrefixMoves,
+        PrefixStable,
         SummariserFaults,
         Summarising,
         TokenCost,
+        Unanswered,
         Wellformed,
     )
 }
+"""Those about replays."""
+
+RECALL_CHECKS: Mapping[str, type[NeedleRecall]] = {NeedleRecall.marker: NeedleRecall}
+"""Those about recalls."""

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from pytest_ctxguard.baseline import Metric, State, differing
 from pytest_ctxguard.checks.finding import Finding
-from pytest_ctxguard.checks.promise import Case
 
 NUMERICS = "numerics"
+
+
+class Against(Protocol):
+    """What a metric is judged against, as :class:`~pytest_ctxguard.checks.promise.Case` has it."""
+
+    @property
+    def recorded(self) -> Callable[[], Mapping[str, Metric] | None]:
+        """Gives metric name -> the baseline's value, or ``None`` while it is rewritten."""
+        ...
+
+    @property
+    def require_recorded(self) -> bool:
+        """Whether a metric missing from the baseline fails."""
+        ...
+
+    @property
+    def accept(self) -> str:
+        """The command that accepts what was measured."""
+        ...
+
+    def place(self, *parts: str) -> str:
+        """Return a finding's *where*, ending in these parts."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +43,21 @@ class Standing:
         old: the recorded metric, when it can be compared.
         state: ``new`` or ``incomparable`` when it cannot, else empty.
         finding: what is wrong with that, if anything.
-        numerics_differ: whether only the arithmetic differs (another processor or runtime).
+        differing: fields of the fingerprint in which it differs from the baseline's.
     """
 
     old: Metric | None = None
     state: State | None = None
     finding: Finding | None = None
-    numerics_differ: bool = False
+    differing: tuple[str, ...] = ()
+
+    @property
+    def numerics_differ(self) -> bool:
+        """Whether only the arithmetic differs (another processor or runtime)."""
+        return self.differing == (NUMERICS,)
 
 
-def standing(case: Case, marker: str, *, name: str, metric: Metric) -> Standing:
+def standing(case: Against, marker: str, *, name: str, metric: Metric) -> Standing:
     """Look a metric up in the baseline and say whether it can be compared."""
     recorded = case.recorded()
     if recorded is None:  # the baseline is being rewritten
@@ -49,11 +78,12 @@ def standing(case: Case, marker: str, *, name: str, metric: Metric) -> Standing:
                 why="the two values were not measured with the same instrument",
                 remedy=f"undo the change of {', '.join(fields)}, or accept: {case.accept}",
             ),
+            differing=fields,
         )
-    return Standing(old=old, numerics_differ=bool(fields))
+    return Standing(old=old, differing=fields)
 
 
-def _missing(case: Case, marker: str, *, name: str, metric: Metric) -> Finding | None:
+def _missing(case: Against, marker: str, *, name: str, metric: Metric) -> Finding | None:
     if not case.require_recorded:
         return None
     return Finding(

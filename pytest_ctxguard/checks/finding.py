@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_ctxguard.baseline import Metric, State
-
-Verdict = Literal["pass", "fail", "inconclusive"]
+from pytest_ctxguard.stats import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +23,7 @@ class Finding:
         why: what it costs: refused, forgotten, dearer.
         remedy: what to do, or how to accept it.
         inconclusive: whether the data cannot decide.
+        requests: how many requests show it; of one that is not about requests, 1.
     """
 
     rule: str
@@ -34,6 +34,7 @@ class Finding:
     why: str
     remedy: str
     inconclusive: bool = False
+    requests: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Judgement:
         findings: what is wrong; empty when kept.
         metrics: metric name -> what a baseline keeps.
         state: what the metric is to the baseline, or empty.
+        requests: how many requests were judged, those of probes included; 0: none as such.
     """
 
     promise: str
@@ -53,6 +55,16 @@ class Judgement:
     findings: tuple[Finding, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     state: State | Literal[""] = ""
+    requests: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rule, without its marker -> how many requests break it; empty when all is kept."""
+        found: dict[str, int] = {}
+        for finding in self.findings:
+            rule = finding.rule.partition(".")[2]
+            found[rule] = found.get(rule, 0) + finding.requests
+        return found
 
     @property
     def verdict(self) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from pytest_ctxguard.checks.catalogue import CHECKS
 from pytest_ctxguard.checks.finding import Finding, Judgement, render
 from pytest_ctxguard.checks.promise import Case, Promise, make_promises
 from pytest_ctxguard.errors import ContextGateFailure, UsageError
+from pytest_ctxguard.prefix.cost import BreakEven, Cost
+from pytest_ctxguard.prefix.rules import Rule
 from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.values import Replay
 
@@ -35,15 +37,55 @@ class GuardedReplay(Replay):
         """Ask the model every wording of a fact; answers are remembered."""
         return self.case.answers(fact)
 
+    def cost(
+        self, provider: str, *, pace: float | None = None, rules: Mapping[str, Rule] | None = None
+    ) -> Cost:
+        """Return what the session costs with a prompt cache; by default by the run's rules."""
+        return Replay.cost(
+            self, provider, pace=pace, rules=self.case.rules() if rules is None else rules
+        )
+
+    def cuts(
+        self, provider: str, *, rules: Mapping[str, Rule] | None = None
+    ) -> Mapping[int, BreakEven]:
+        """Say of each call whose prefix breaks when the cut there pays; by the run's rules."""
+        return Replay.cuts(self, provider, rules=self.case.rules() if rules is None else rules)
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with this replay whatever is promised: mutation, idleness."""
         return self.guard.findings
 
     @property
+    def judge(self) -> Judge:
+        """Judge a promise as a value, and fail nothing: ``replay.judge.wellformed().counts``."""
+        return Judge(self)
+
+    @property
     def check(self) -> Checker:
         """Judge a promise here and now: ``replay.check.budget(4000)``."""
         return Checker(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Every marker without its ``ctx_``, as a method that returns what it comes to.
+
+    Nothing fails, and nothing goes into the report or the baseline.
+    """
+
+    replay: GuardedReplay
+
+    def __getattr__(self, name: str) -> Callable[..., Judgement]:
+        kind = _marked(name, "judge")
+
+        def judge(*args: Any, **kwargs: Any) -> Judgement:
+            promises = make_promises(kind, args, kwargs)
+            if len(promises) > 1:
+                raise UsageError(f"replay.judge.{name} judges one fact at a time: {args!r}")
+            return promises[0].judge(self.replay.case)
+
+        return judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +95,7 @@ class Checker:
     replay: GuardedReplay
 
     def __getattr__(self, name: str) -> Callable[..., tuple[Judgement, ...]]:
-        kind = CHECKS.get(f"ctx_{name}")
-        if kind is None:
-            known = ", ".join(marker.removeprefix("ctx_") for marker in sorted(CHECKS))
-            raise AttributeError(f"replay.check has no {name!r}; it has: {known}")
+        kind = _marked(name, "check")
 
         def judge(*args: Any, **kwargs: Any) -> tuple[Judgement, ...]:
             judgements = tuple(
@@ -70,6 +109,14 @@ class Checker:
         return judge
 
 
+def _marked(name: str, attribute: str) -> type[Any]:
+    kind = CHECKS.get(f"ctx_{name}")
+    if kind is None:
+        known = ", ".join(marker.removeprefix("ctx_") for marker in sorted(CHECKS))
+        raise AttributeError(f"replay.{attribute} has no {name!r}; it has: {known}")
+    return kind
+
+
 def guarded(replay: Replay, *, case: Case, guard: Judgement, record: Record) -> GuardedReplay:
     """Return a replay with the means to ask and to judge."""
     values = {field.name: getattr(replay, field.name) for field in dataclasses.fields(replay)}
@@ -81,7 +128,7 @@ def check_facts(promises: tuple[Promise, ...], replay: Replay) -> None:
     known = {fact.name for fact in replay.transcript.facts}
     for promise in promises:
         fact = getattr(promise, "fact", None)
-        if fact is not None and fact not in known:
+        if fact and fact not in known:
             listed = ", ".join(sorted(known)) or "none"
             raise UsageError(
                 f"{promise.marker}({fact!r}): transcript {replay.transcript.name!r} has no such "

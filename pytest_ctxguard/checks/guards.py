@@ -22,7 +22,40 @@ def guard(case: Case, *, expect_identity: bool = False, control: Collection[str]
     findings = [f for f in (_mutated(case), idle, _forged(case, control)) if f]
     acted = sum(step.request.acted for step in case.replay.steps)
     summary = f"the policy changed {acted} of {len(case.replay.steps)} requests"
-    return Judgement("guard", summary, tuple(findings))
+    judged = len(list(named_requests(case.replay)))
+    return Judgement("guard", summary, tuple(findings), requests=judged)
+
+
+def mutated_finding(fixture: str, *, where: str, measured: str, requests: int) -> Finding:
+    """Return the finding of a history that was changed in place."""
+    return Finding(
+        rule=f"{fixture}.mutated",
+        what="the policy changed the history it was given",
+        where=where,
+        measured=measured,
+        allowed="0: a policy decides what is sent, the stored history keeps everything",
+        why="what it removes is gone for every later call",
+        remedy="build a new list, and a new dict for each message that is shortened; what "
+        "edits its input on purpose is declared: mutates(policy)",
+        requests=requests,
+    )
+
+
+def idle_finding(
+    fixture: str, *, where: str, measured: str, budget: int | None, requests: int, hint: str = ""
+) -> Finding:
+    """Return the finding of a policy that never acted; ``hint`` is one more thing to check."""
+    return Finding(
+        rule=f"{fixture}.idle",
+        what="the policy never changed a request although the history exceeded the budget",
+        where=where,
+        measured=measured,
+        allowed=f"{budget} tokens",
+        why="nothing was tested: this policy does what no policy does",
+        remedy=f"check that the budget reaches the policy{hint}; a policy that is meant to send "
+        f"everything says so with {fixture}(…, expect_identity=True)",
+        requests=requests,
+    )
 
 
 def _mutated(case: Case) -> Finding | None:
@@ -30,15 +63,11 @@ def _mutated(case: Case) -> Finding | None:
     if not hits:
         return None
     place, what = hits[0]
-    return Finding(
-        rule="ctx_replay.mutated",
-        what="the policy changed the history it was given",
+    return mutated_finding(
+        "ctx_replay",
         where=case.place(place, ", ".join(what[:3])),
         measured=f"{len(hits)} requests with a changed history",
-        allowed="0: a policy decides what is sent, the stored history keeps everything",
-        why="what it removes is gone for every later call",
-        remedy="build a new list, and a new dict for each message that is shortened; what "
-        "edits its input on purpose is declared: mutates(policy)",
+        requests=len(hits),
     )
 
 
@@ -49,15 +78,12 @@ def _idle(case: Case) -> Finding | None:
     over = [step for step in replay.steps if step.history_tokens > replay.budget]
     if not over:
         return None
-    return Finding(
-        rule="ctx_replay.idle",
-        what="the policy never changed a request although the history exceeded the budget",
+    return idle_finding(
+        "ctx_replay",
         where=case.place(f"call {over[0].call.index}"),
         measured=f"{over[0].history_tokens} tokens of history at its first such call",
-        allowed=f"{replay.budget} tokens",
-        why="nothing was tested: this policy does what no policy does",
-        remedy="check that the budget reaches the policy; a policy that is meant to send "
-        "everything says so with ctx_replay(…, expect_identity=True)",
+        budget=replay.budget,
+        requests=len(over),
     )
 
 
@@ -84,4 +110,5 @@ def _forged(case: Case, control: Collection[str]) -> Finding | None:
         why="the model reads a turn that ends, or begins, inside a tool's output",
         remedy="break the literal up where tool output enters the history; if your server takes "
         "content as data, set ctxguard_special_tokens = data",
+        requests=len(hits),
     )

@@ -74,7 +74,7 @@ class Honest:
         if not case.replay.acted:
             checks = (_idle, _same_list, _infeasible)
         findings = tuple(finding for check in checks for finding in check(case))
-        return Judgement(describe(self), summary, findings)
+        return Judgement(describe(self), summary, findings, requests=len(requests))
 
     @property
     def _phrases(self) -> Sequence[str]:
@@ -102,6 +102,7 @@ class Honest:
                 "all there was",
                 remedy="say in the placeholder or in the instructions that old content is cleared "
                 "and can be read again; other wordings: ctx_honest(phrases=…)",
+                requests=len(silent),
             )
 
     def _cleared(self, request: Request) -> bool:
@@ -134,6 +135,7 @@ def _idle(case: Case) -> Iterator[Finding]:
         why="nothing was tested: whatever it promises about its cuts, it made none",
         remedy="give a longer transcript or a smaller budget, and check that the budget "
         "reaches the policy",
+        requests=len(case.replay.steps),
     )
 
 
@@ -148,6 +150,7 @@ def _same_list(case: Case) -> Iterator[Finding]:
             allowed="a list of its own",
             why="a caller that clears its list and refills it from the result sends nothing",
             remedy="return list(messages)",
+            requests=len(places),
         )
 
 
@@ -173,6 +176,7 @@ def _fail_open(case: Case) -> Iterator[Finding]:
             why="the provider refuses it, or it costs what the policy was to save",
             remedy="look for an error it swallows, an estimate that errs low, or a place to "
             "cut that this history does not have",
+            requests=len(over),
         )
 
 
@@ -197,6 +201,7 @@ def _infeasible(case: Case) -> Iterator[Finding]:
             allowed=f"{budget} tokens",
             why="every cut ends over the budget, so a policy that retries never ends",
             remedy=f"the smallest budget that works here is {most}, plus what is to be kept",
+            requests=sum(tokens > budget for tokens, _ in by_step),
         )
 
 
@@ -219,6 +224,7 @@ def _grew(case: Case) -> Iterator[Finding]:
             allowed="no more than was given",
             why="it is refused all the same, or costs more than without a policy",
             remedy="compare both, and send the smaller one",
+            requests=len(grown),
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Literal, Protocol
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.prefix.cost import Prices
+from pytest_ctxguard.prefix.rules import Rule, load_rules
 from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.again import Again
 from pytest_ctxguard.replay.values import Replay
@@ -31,6 +33,9 @@ class Case:
         require_recorded: whether a metric missing from the baseline fails (in CI).
         accept: the command that accepts what was measured.
         again: runs the replay again, with another summariser or transcript; ``None``: it cannot.
+        rules: gives the rules of prompt caches, by name; reads a file of the user's when called.
+        prices: gives what tokens cost, by the name of cache rules.
+        promises: all that the test promises about replays.
     """
 
     replay: Replay
@@ -41,6 +46,9 @@ class Case:
     require_recorded: bool = False
     accept: str = "pytest --ctxguard --ctxguard-update"
     again: Again | None = None
+    rules: Callable[[], Mapping[str, Rule]] = load_rules
+    prices: Callable[[], Mapping[str, Prices]] = dict
+    promises: tuple[Promise, ...] = ()
 
     def place(self, *parts: str) -> str:
         """Return the five-part finding's *where*: transcript, policy, then the parts."""
@@ -49,8 +57,8 @@ class Case:
         return ", ".join([first, *parts])
 
 
-class Promise(Protocol):
-    """A promise about a replay: one frozen dataclass per marker, its fields the arguments."""
+class Marked(Protocol):
+    """What a marker makes: one frozen dataclass per marker, its fields the arguments."""
 
     marker: ClassVar[str]
     tier: ClassVar[Tier]
@@ -61,12 +69,16 @@ class Promise(Protocol):
         """What it is about; the closest mark wins per subject, other subjects stack."""
         ...
 
+
+class Promise(Marked, Protocol):
+    """A promise about a replay."""
+
     def judge(self, case: Case) -> Judgement:
         """Judge one replay."""
         ...
 
 
-def describe(promise: Promise) -> str:
+def describe(promise: Marked) -> str:
     """Return a promise's short name, as the report shows it."""
     name = promise.marker.removeprefix("ctx_")
     return f"{name}({promise.subject})" if promise.subject else name
@@ -80,7 +92,8 @@ def make_promises(
     Raises:
         UsageError: an unknown, missing or impossible argument; the message says the usage.
     """
-    fields = [field.name for field in dataclasses.fields(kind) if field.init]
+    defaults = {field.name: field.default for field in dataclasses.fields(kind) if field.init}
+    fields = list(defaults)
     unknown = sorted(set(kwargs) - set(fields))
     if unknown:
         raise UsageError(
@@ -88,7 +101,8 @@ def make_promises(
             f"Usage: {kind.usage}"
         )
     per_fact = fields[:1] == ["fact"]
-    if per_fact and not args and "fact" not in kwargs:
+    needs_fact = per_fact and defaults["fact"] is dataclasses.MISSING
+    if needs_fact and not args and "fact" not in kwargs:
         raise UsageError(f"{kind.marker} names no fact. Usage: {kind.usage}")
     try:
         if per_fact and args:

@@ -52,7 +52,7 @@ class NoRepeats:
         wasted = {block: sizes[block] * (number - 1) for block, number in copies.items()}
         summary = f"{sum(wasted.values())} of {request.tokens} tokens are repeats"
         if not wasted:
-            return Judgement(describe(self), summary)
+            return Judgement(describe(self), summary, requests=1)
         worst = max(wasted, key=lambda block: wasted[block])
         finding = Finding(
             rule=f"{self.marker}.repeated",
@@ -65,7 +65,7 @@ class NoRepeats:
             remedy="put it in where it changed, or once at the end; what may stand twice is named "
             "with ctx_no_repeats(allowed=…)",
         )
-        return Judgement(describe(self), summary, (finding,))
+        return Judgement(describe(self), summary, (finding,), requests=1)
 
 
 def repeated(messages: Sequence[Message]) -> Iterator[str]:

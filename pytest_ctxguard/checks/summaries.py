@@ -127,6 +127,7 @@ def loop_finding(case: Case, loop: Loop, *, rule: str, allowed: int, where: str 
         why="each summary is a model call that reads the history, and it changes the whole prefix",
         remedy="summarise down to a target well below the trigger; after a summary that failed "
         "or saved nothing, do not ask again until more has come in",
+        requests=len(loop.steps),
     )
 
 
@@ -143,4 +144,5 @@ def grew_finding(case: Case, steps: Sequence[Step], *, rule: str, where: str = "
         allowed="fewer tokens after than before, or the history as it was",
         why="the policy ran to save tokens, paid for a summary, and sends more",
         remedy="count both, and keep the history where the summary saves nothing",
+        requests=len(steps),
     )

@@ -55,8 +55,9 @@ class Summarising:
         calls = sum(bool(summaries) for summaries in case.replay.summaries)
         shown = max((s.tokens for s in asked), default=0)
         summary = f"asked {len(asked)} times at {calls} calls, {shown} tokens at most"
+        requests = len(case.replay.steps)
         if not asked:
-            return Judgement(describe(self), summary, (self._never_asked(case),))
+            return Judgement(describe(self), summary, (self._never_asked(case),), requests=requests)
         findings = [*self._facts(case), *self._requests(case)]
         loop = longest_loop(case.replay)
         if len(loop.steps) > self.in_a_row:
@@ -65,7 +66,7 @@ class Summarising:
             )
         if steps := grown(case.replay):
             findings.append(grew_finding(case, steps, rule=f"{self.marker}.grew"))
-        return Judgement(describe(self), summary, tuple(findings))
+        return Judgement(describe(self), summary, tuple(findings), requests=requests)
 
     def _never_asked(self, case: Case) -> Finding:
         invented = [
@@ -87,6 +88,7 @@ class Summarising:
             else "nothing was tested: no summary was made",
             remedy="check what the policy gives its summariser when it trims; check that it "
             "calls the `summarise` of the replay, and that the budget makes it act",
+            requests=len(invented or case.replay.steps),
         )
 
     def _facts(self, case: Case) -> list[Finding]:

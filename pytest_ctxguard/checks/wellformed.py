@@ -11,7 +11,7 @@ from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.checks.requests import named_requests
 from pytest_ctxguard.replay.values import Replay, Request
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.wellformed import PROVIDERS, Problem
+from pytest_ctxguard.transcript.wellformed import PROVIDERS, Problem, Sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Wellformed:
         total = 0
         rules = PROVIDERS[self.provider]
         tools = case.replay.transcript.tools
-        sound = set[int]()  # the messages live as long as the replay
+        sound = Sound()
         for place, request, history in _with_history(case.replay):
             total += 1
             problems = rules(request.messages, tools, history=history, sound=sound)
@@ -60,11 +60,12 @@ class Wellformed:
                 allowed=f"0, by the rules of {self.provider}",
                 why=_why(problem),
                 remedy=problem.remedy,
+                requests=counts[rule],
             )
             for rule, (place, problem) in first.items()
         )
         bad = f"{sum(counts.values())} problems" if counts else "all accepted"
-        return Judgement(describe(self), f"{total} requests, {bad}", findings)
+        return Judgement(describe(self), f"{total} requests, {bad}", findings, requests=total)
 
 
 def _with_history(replay: Replay) -> Iterator[tuple[str, Request, Sequence[Message]]]:

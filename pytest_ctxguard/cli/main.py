@@ -6,8 +6,10 @@ import sys
 
 import click
 
+from pytest_ctxguard.cli.drift import drift
 from pytest_ctxguard.cli.fetch import fetch
 from pytest_ctxguard.cli.model import model
+from pytest_ctxguard.cli.recall import recall
 from pytest_ctxguard.cli.serve import serve
 from pytest_ctxguard.cli.table import table
 from pytest_ctxguard.cli.transcript import transcript
@@ -20,8 +22,10 @@ def cli() -> None:
     """Put the code that decides what an LLM agent sends under test."""
 
 
+cli.add_command(drift)
 cli.add_command(fetch)
 cli.add_command(model)
+cli.add_command(recall)
 cli.add_command(serve)
 cli.add_command(table)
 cli.add_command(transcript)

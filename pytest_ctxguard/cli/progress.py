@@ -10,21 +10,22 @@ from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn, T
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from pytest_ctxguard.progress import Progress
+from pytest_ctxguard.progress import Progress, rate
 
 BYTES = 10**6  # totals above this are bytes, below it steps
 
 
 class AmountColumn(ProgressColumn):
-    """How much is done, and how fast: ``12/490 MB 8.1 MB/s``, or ``3/25`` for steps."""
+    """How much is done, and how fast: ``12/490 MB 8.1 MB/s``, or ``3/25 1.4/s`` for steps."""
 
     def render(self, task: Task) -> Text:
         """Write the amount."""
         total = task.total or 0
         if total <= BYTES:
-            return Text(f"{task.completed:.0f}/{total:.0f}")
-        rate = f" {task.speed / 1e6:.1f} MB/s" if task.speed else ""
-        return Text(f"{task.completed / 1e6:.0f}/{total / 1e6:.0f} MB{rate}")
+            steps = f" {rate(task.speed)}" if task.speed else ""
+            return Text(f"{task.completed:.0f}/{total:.0f}{steps}")
+        speed = f" {task.speed / 1e6:.1f} MB/s" if task.speed else ""
+        return Text(f"{task.completed / 1e6:.0f}/{total / 1e6:.0f} MB{speed}")
 
 
 @contextmanager

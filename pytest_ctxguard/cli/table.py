@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
+from time import monotonic
 
 import click
 
-from pytest_ctxguard.cli.progress import progress
+from pytest_ctxguard.cli.asking import Means, means
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.catalogue import reference_policies
+from pytest_ctxguard.policies.catalogue import Entry, Setting, reference_policies
 from pytest_ctxguard.policies.protocol import Policy
-from pytest_ctxguard.recall.answers import Answers, Interviewer
+from pytest_ctxguard.recall.answers import Answers, questions
+from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
 from pytest_ctxguard.replay.run import Plan, run
 from pytest_ctxguard.replay.values import Replay
-from pytest_ctxguard.report.table import Row, make_row, render_table, table_json
+from pytest_ctxguard.report.table import PolicyTable, make_row
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
@@ -36,11 +41,19 @@ PIPED_WIDTH = 160
 )
 @click.option("--model", metavar="NAME", help="Model name, GGUF file or converted folder.")
 @click.option(
+    "--summary-tokens",
+    type=click.IntRange(min=1),
+    default=SUMMARY_TOKENS,
+    show_default=True,
+    help="Longest summary of the policies that summarise.",
+)
+@click.option(
     "--transcripts",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of your own transcripts; repeatable.",
 )
+@click.option("--fresh", is_flag=True, help="Use no answers kept by earlier runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def table(
     transcript: str,
@@ -49,66 +62,126 @@ def table(
     budget: int,
     tier: str,
     model: str | None,
+    summary_tokens: int,
     transcripts: tuple[Path, ...],
+    fresh: bool,
     as_json: bool,
 ) -> None:
     """Compare policies on TRANSCRIPT, a built-in name or a .jsonl file.
 
-    Per policy: billed input tokens over all calls, tokens of the last request and where they
-    go, and for each planted fact whether it was still sent and how often the model gave it.
+    Per policy: billed input tokens over all calls, what its summariser took, tokens of the last
+    request and where they go, and for each planted fact whether it was still sent and how often
+    the model gave it. Summaries are written by the model, too.
     """
-    from rich.console import Console
-
     chosen = _choose(names, everything=policies == "all")
+    left_out: tuple[str, ...] = ()
+    if tier == "structure":
+        left_out = _summarising(chosen, named=names)
     encoder = RequestEncoder()
-    source = find(transcript, folders=transcripts)
-    replays = {}
-    for name, make in chosen.items():
-        policy = make()
-        plan = Plan(transcript=source, policy=policy, counter=encoder, budget=budget, label=name)
-        replays[name] = (policy, run(plan))
-    identity = None
-    answers: dict[str, dict[str, Answers]] = {}
-    if tier == "model":
-        identity, answers = _ask(
-            {name: replay for name, (_, replay) in replays.items()}, model=model, encoder=encoder
+    setting = Setting(find(transcript, folders=transcripts), budget)
+    asking = means(model, encoder=encoder, summary_tokens=summary_tokens, fresh=fresh)
+    with nullcontext() if tier == "structure" else asking as asked:
+        started = monotonic()
+        replayed = [
+            _replay(entry, setting, encoder, asked=asked)
+            for name, entry in chosen.items()
+            if name not in left_out
+        ]
+        answers = _ask([each.replay for each in replayed], asked) if asked else None
+        made = PolicyTable(
+            transcript=setting.transcript.name,
+            budget=budget,
+            rows=[
+                make_row(
+                    each.replay,
+                    policy=each.policy,
+                    answers=answers[each.replay.label] if answers else None,
+                    summariser=each.summariser,
+                )
+                for each in replayed
+            ],
+            model=asked.model if asked else None,
+            left_out=left_out,
+            spent=asked.asker.spent if asked else None,
+            seconds=monotonic() - started,
         )
-    rows: Sequence[Row] = [
-        make_row(name, replay, policy=policy, answers=answers.get(name))
-        for name, (policy, replay) in replays.items()
-    ]
-    if as_json:
-        click.echo(json.dumps(table_json(source.name, rows, model=identity), indent=2))
-    else:
-        console = Console()
-        if not console.is_terminal:  # a file or pipe has no edge to fold the table at
-            console = Console(width=PIPED_WIDTH)
-        console.print(render_table(source.name, rows, budget=budget, model=identity))
+    _print(made, as_json=as_json)
 
 
-def _choose(names: Sequence[str], *, everything: bool) -> dict[str, Callable[[], Policy]]:
+def _choose(names: Sequence[str], *, everything: bool) -> Mapping[str, Entry]:
     """Return the policies asked for; all of them when none is named."""
-    known = dict(reference_policies())
+    known = reference_policies()
     for name in names:
         if name not in known:
             raise UsageError(f"no policy is named {name!r}; there are: {', '.join(known)}")
     return known if everything or not names else {name: known[name] for name in names}
 
 
-def _ask(
-    replays: dict[str, Replay], *, model: str | None, encoder: RequestEncoder
-) -> tuple[str, dict[str, dict[str, Answers]]]:
-    """Ask every probe of every replay; returns the model's identity and the answers."""
-    from pytest_ctxguard.engine.open import open_backend
+def _summarising(chosen: Mapping[str, Entry], *, named: Sequence[str]) -> tuple[str, ...]:
+    """Return the policies that need a summariser, and so a model.
 
-    with progress() as report:
-        backend = open_backend(model, encoder=encoder, fetch=True, progress=report)
-        interviewer = Interviewer(backend, progress=report)
-        answers = {
-            name: {
-                fact.name: interviewer.answers(replay, fact.name)
-                for fact in replay.transcript.facts
-            }
-            for name, replay in replays.items()
+    Raises:
+        UsageError: one of them was asked for by name.
+    """
+    found = tuple(name for name, entry in chosen.items() if entry.summarises)
+    for name in found:
+        if name in named:
+            raise UsageError(
+                f"policy {name!r} needs a summariser, which is the model; --tier structure asks "
+                "none"
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """A replay, the policy as it stands after it, and the name of what summarised for it."""
+
+    replay: Replay
+    policy: Policy
+    summariser: str | None
+
+
+def _replay(
+    entry: Entry, setting: Setting, encoder: RequestEncoder, *, asked: Means | None
+) -> _Replayed:
+    policy = entry.make(setting)
+    summariser = asked.summariser if asked and entry.summarises else None
+    plan = Plan(
+        transcript=setting.transcript,
+        policy=policy,
+        counter=encoder,
+        budget=setting.budget,
+        summariser=summariser,
+        label=entry.name,
+    )
+    return _Replayed(run(plan), policy, summariser.name if summariser else None)
+
+
+def _ask(replays: Sequence[Replay], asked: Means) -> Mapping[str, Mapping[str, Answers]]:
+    """Ask every probe and control; returns policy -> fact -> answers."""
+    facts = [fact.name for fact in replays[0].transcript.facts]
+    pairs = list(product(replays, facts))
+    every = [questions(replay, fact, controls="all").values() for replay, fact in pairs]
+    flat = tuple(chain.from_iterable(chain.from_iterable(every)))
+    asked.asker.ask(flat, label="asking for the facts")  # together, for their common beginnings
+    return {
+        replay.label: {
+            fact: asked.interviewer.answers(replay, fact, controls="all") for fact in facts
         }
-    return backend.identity["model"], answers
+        for replay in replays
+    }
+
+
+def _print(made: PolicyTable, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(made.as_json(), indent=2))
+        return
+    from rich.console import Console
+
+    from pytest_ctxguard.report.table_text import render_table
+
+    console = Console()
+    if not console.is_terminal:  # a file or pipe has no edge to fold the table at
+        console = Console(width=PIPED_WIDTH)
+    console.print(render_table(made))

@@ -1,36 +1,31 @@
-"""``pytest-ctxguard transcript``: what a recording holds, and turning it into ours."""
+"""``pytest-ctxguard transcript``: what a recording holds, turning it into ours, planting facts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pytest_ctxguard.cache import write_atomically
-from pytest_ctxguard.errors import TranscriptError, UsageError
+from pytest_ctxguard.cli.plant import plant
+from pytest_ctxguard.cli.sessions import FILE, RUN, check_output, write_session
 from pytest_ctxguard.tokens.request import RequestEncoder
-from pytest_ctxguard.transcript.jsonl import dump, load
 from pytest_ctxguard.transcript.loading import choose, read
-from pytest_ctxguard.transcript.model import Transcript
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-SUFFIX = ".jsonl"
-FILE = click.Path(dir_okay=False, path_type=Path)
-RUN = click.option(
-    "--run", type=click.IntRange(min=0), metavar="K", help="Only this session of the file, from 0."
-)
-
 
 @click.group()
 def transcript() -> None:
-    """Show what a recording holds, or convert it to the project's own format."""
+    """Show what a recording holds, convert it to the project's own format, or plant facts in it."""
+
+
+transcript.add_command(plant)
 
 
 @transcript.command()
@@ -73,39 +68,14 @@ def convert(file: Path, output: Path, run: int | None, force: bool) -> None:
 
     What was written is read back and compared before it takes its place.
     """
-    if output.suffix != SUFFIX:
-        raise UsageError(f"{output}: name it …{SUFFIX}, so that tests and commands find it")
-    if output.exists() and (output.samefile(file) if file.exists() else False):
-        raise UsageError(f"{output} is the recording itself; choose another name")
-    if output.exists() and not force:
-        raise UsageError(f"{output} is there already; overwrite it with --force")
+    check_output(output, file, force=force)
     found = read(file)
     session = choose(found, run, path=file)
-    write_atomically(output, lambda temporary: _write(session, temporary, output))
+    write_session(session, output)
     click.echo(
         f"{output}: {len(session.messages)} messages and {len(session.tools)} tools "
         f"of {file} ({found.format})"
     )
-
-
-def _write(session: Transcript, temporary: Path, output: Path) -> None:
-    """Write a session and read it back; raises TranscriptError where it is another then."""
-    dump(session, temporary)
-    again = load(temporary)
-    if again != session:
-        raise TranscriptError(
-            f"not written: its {_difference(session, again)} would come back changed. Please "
-            "report it, with the recording if you can.",
-            path=output,
-        )
-
-
-def _difference(one: Transcript, other: Transcript) -> str:
-    for index, (a, b) in enumerate(zip(one.messages, other.messages, strict=False)):
-        if a != b:
-            return f"message {index}"
-    names = (field.name for field in fields(Transcript))
-    return next(name for name in names if getattr(one, name) != getattr(other, name))
 
 
 def _print(parts: Iterable[Table | Text]) -> None:

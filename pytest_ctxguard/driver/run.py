@@ -14,6 +14,7 @@ from pytest_ctxguard.driver.values import Drive, DriveStep, Job
 from pytest_ctxguard.errors import PolicyError, PromptTooLong, UsageError
 from pytest_ctxguard.policies.protocol import BoundPolicy, Policy, bind, made, policy_name
 from pytest_ctxguard.replay.recorder import EndlessSummarising, Recorder, Summariser
+from pytest_ctxguard.replay.run import refuse_running_loop
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.transcript.messages import Message
 
@@ -51,6 +52,7 @@ def drive(
         PolicyError: it returned something other than messages.
         BackendError: the model failed otherwise than by refusing a prompt as too long.
     """
+    refuse_running_loop("drive", instead="call it in a test without async; it awaits policies")
     if calls < 1:
         raise UsageError(f"calls={calls}: a drive makes at least one call")
     recorder = Recorder(counter, tools=job.tools, summariser=summariser)

@@ -74,7 +74,12 @@ class Generator(Protocol):
         ...
 
     def generate_many(
-        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int] = ()
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        max_tokens: int,
+        stop: Collection[int] = (),
+        done: Done | None = None,
     ) -> list[Generated | BackendError]:
         """Continue each prompt as ``generate`` would; an error takes its answer's place."""
         ...
@@ -86,12 +91,20 @@ class EngineBackend:
     Attributes:
         encoder: the model's tokenizer and chat template.
         window: the context window, in tokens; None where it is not known.
+        fingerprint: see ``backend.fingerprint``.
     """
 
     def __init__(
-        self, runner: Generator, encoder: Encoder, *, model: str, window: int | None = None
+        self,
+        runner: Generator,
+        encoder: Encoder,
+        *,
+        model: str,
+        window: int | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         self._runner, self.encoder, self.window = runner, encoder, window
+        self.fingerprint = fingerprint
         self._turn = threading.Lock()
         self._tags = {encoder.control[tag]: tag for tag in (OPEN, CLOSE) if tag in encoder.control}
         self._identity = {"model": model, "numerics": numerics()}
@@ -135,17 +148,17 @@ class EngineBackend:
         requests: Sequence[Sequence[Message]],
         *,
         tools: Sequence[Mapping[str, Any]] = (),
+        tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
     ) -> tuple[Completion | BackendError, ...]:
         """Answer many requests greedily; see ``backend.BatchBackend.complete_many``."""
-        names = {tool_name(tool) for tool in tools} if tools else None
-        prompts = [self.encoder.encode(messages, tools=tools) for messages in requests]
-        with self._turn:
-            results = self._runner.generate_many(
-                prompts, max_tokens=max_tokens, stop=self.encoder.stop_ids
-            )
+        if tool_choice == "required":
+            return self._calls(requests, tools=tools, max_tokens=max_tokens)
+        offered = () if tool_choice == "none" else tools
+        names = {tool_name(tool) for tool in offered} if offered else None
+        prompts = [self.encoder.encode(messages, tools=offered) for messages in requests]
         answers: list[Completion | BackendError] = []
-        for result in results:
+        for result in self._generate_many(prompts, max_tokens=max_tokens):
             if isinstance(result, BackendError):
                 answers.append(result)
             else:
@@ -164,32 +177,63 @@ class EngineBackend:
         watch: Watch | None,
     ) -> Completion:
         """Answer with one tool call: the reply is opened, and ends with the first whole object."""
-        if not tools:
-            raise BackendError('tool_choice="required" needs tools; the request offers none')
-        opening = required_opening([tool_name(tool) for tool in tools])
-        tag = [id_ for id_, tag in self._tags.items() if tag == OPEN]
-        prompt = [
-            *self.encoder.encode(messages, tools=tools),
-            *(tag or self.encoder.encode_text(OPEN)),
-            *self.encoder.encode_text(opening),
-        ]
-
+        opening = _opening(tools)
+        prompt = self._opened(messages, tools=tools, opening=opening)
         wanted = True
 
         def done(tokens: Sequence[int]) -> bool:
             nonlocal wanted
             wanted = watch is None or watch("")
-            return not wanted or balanced_end(opening + self._text(tokens), 1) is not None
+            return not wanted or self._whole(opening, tokens)
 
         result = self._generate(prompt, max_tokens=max_tokens, done=done, choose=choose)
+        completion = self._called(result, opening=opening)
+        if watch is not None and wanted and not completion.tool_calls:
+            watch(completion.text)
+        return completion
+
+    def _calls(
+        self,
+        requests: Sequence[Sequence[Message]],
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        max_tokens: int,
+    ) -> tuple[Completion | BackendError, ...]:
+        """Answer each request with one tool call, greedily."""
+        try:
+            opening = _opening(tools)
+        except BackendError as error:
+            return (error,) * len(requests)
+        prompts = [self._opened(messages, tools=tools, opening=opening) for messages in requests]
+        results = self._generate_many(
+            prompts, max_tokens=max_tokens, done=lambda tokens: self._whole(opening, tokens)
+        )
+        return tuple(
+            result if isinstance(result, BackendError) else self._called(result, opening=opening)
+            for result in results
+        )
+
+    def _opened(
+        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]], opening: str
+    ) -> list[int]:
+        """Return the prompt whose reply has been opened as a tool call."""
+        tag = [id_ for id_, tag in self._tags.items() if tag == OPEN]
+        return [
+            *self.encoder.encode(messages, tools=tools),
+            *(tag or self.encoder.encode_text(OPEN)),
+            *self.encoder.encode_text(opening),
+        ]
+
+    def _whole(self, opening: str, tokens: Sequence[int]) -> bool:
+        """Tell whether a call that has been opened is whole."""
+        return balanced_end(opening + self._text(tokens), 1) is not None
+
+    def _called(self, result: Generated, *, opening: str) -> Completion:
+        """Return a reply that has been opened: a call, or where it is none its text."""
         reply = self._text(result.tokens)
         call = parse_required(reply, opening=opening)
-        if call is not None:
-            return _completion(result, Parsed("", (call,)))
-        text = f"{OPEN}{opening}{reply}"
-        if watch is not None and wanted:
-            watch(text)
-        return _completion(result, Parsed(text, ()))
+        parsed = Parsed(f"{OPEN}{opening}{reply}", ()) if call is None else Parsed("", (call,))
+        return _completion(result, parsed)
 
     def _generate(
         self,
@@ -208,9 +252,24 @@ class EngineBackend:
                 choose=choose,
             )
 
+    def _generate_many(
+        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, done: Done | None = None
+    ) -> list[Generated | BackendError]:
+        with self._turn:
+            return self._runner.generate_many(
+                prompts, max_tokens=max_tokens, stop=self.encoder.stop_ids, done=done
+            )
+
     def _text(self, tokens: Sequence[int]) -> str:
         """Decode, spelling out the tool-call tags, which are control tokens."""
         return decode_spelled(tokens, spelled=self._tags, decode=self.encoder.decode)
+
+
+def _opening(tools: Sequence[Mapping[str, Any]]) -> str:
+    """Return how a required call begins, after its tag."""
+    if not tools:
+        raise BackendError('tool_choice="required" needs tools; the request offers none')
+    return required_opening([tool_name(tool) for tool in tools])
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:

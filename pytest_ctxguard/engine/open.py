@@ -25,7 +25,6 @@ def open_backend(
     *,
     encoder: RequestEncoder,
     fetch: bool,
-    workers: int = 1,
     prefix_cache: int = 0,
     progress: Progress = no_progress,
 ) -> Backend:
@@ -36,7 +35,6 @@ def open_backend(
             model.
         encoder: Qwen2.5's tokenizer and chat template; a model with others brings its own.
         fetch: whether a missing model may be downloaded.
-        workers: how many processes share the processors; each takes its part of the threads.
         prefix_cache: bytes of long prompts' keys and values to keep on disk for the next run.
         progress: told label, done and total on long work.
 
@@ -45,17 +43,30 @@ def open_backend(
     """
     files = resolve(model, fetch=fetch, progress=progress)
     from pytest_ctxguard.engine.chat import EngineBackend
+    from pytest_ctxguard.engine.fingerprint import engine_fingerprint
     from pytest_ctxguard.engine.runner import Runner
+
+    threads = usable_processors()
+    runner = Runner(load(files, threads=threads), files=_prefix_files(files, prefix_cache))
+    return EngineBackend(
+        runner,
+        encoder_of(files, encoder),
+        model=files.identity,
+        window=runner.config.window,
+        fingerprint=engine_fingerprint(
+            files, threads=threads, special_tokens=encoder.special_tokens
+        ),
+    )
+
+
+def encoder_of(files: ModelFiles, encoder: RequestEncoder) -> Encoder:
+    """Return a model's own tokenizer and chat template, or Qwen2.5's where those are meant."""
+    own = files.tokenizer()
+    if own is None:
+        return encoder
     from pytest_ctxguard.tokens.model_encoder import ModelEncoder
 
-    threads = max(1, usable_processors() // workers)
-    own = files.tokenizer()
-    speaks: Encoder = encoder
-    if own is not None:
-        speaks = ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
-    runner = Runner(load(files, threads=threads), files=_prefix_files(files, prefix_cache))
-    window = runner.config.window
-    return EngineBackend(runner, speaks, model=files.identity, window=window)
+    return ModelEncoder(own, name=files.name, special_tokens=encoder.special_tokens)
 
 
 def _prefix_files(files: ModelFiles, budget: int) -> PrefixFiles | None:

@@ -76,7 +76,12 @@ class Runner:
         return answer.result()
 
     def generate_many(
-        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int] = ()
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        max_tokens: int,
+        stop: Collection[int] = (),
+        done: Done | None = None,
     ) -> list[Generated | BackendError]:
         """Continue each prompt as ``generate`` would; an error takes its answer's place.
 
@@ -96,9 +101,9 @@ class Runner:
             group = sound[start : start + size]
             asked = [prompts[index] for index in group]
             if len(group) > 1:
-                answers = self._together(asked, max_tokens=max_tokens, stop=stop)
+                answers = self._together(asked, max_tokens=max_tokens, stop=stop, done=done)
             else:
-                answers = [self.generate(asked[0], max_tokens=max_tokens, stop=stop)]
+                answers = [self.generate(asked[0], max_tokens=max_tokens, stop=stop, done=done)]
             results.update(zip(group, answers, strict=True))
         return [results[index] for index in range(len(prompts))]
 
@@ -154,7 +159,12 @@ class Runner:
         return max(1, min(len(prompts), self._batch_budget // each))
 
     def _together(
-        self, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop: Collection[int]
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        max_tokens: int,
+        stop: Collection[int],
+        done: Done | None,
     ) -> list[Generated]:
         """Compute what the prompts share once, the rest of each alone, and decode in step."""
         shared, window = shared_by_all(prompts), self.config.window
@@ -170,6 +180,7 @@ class Runner:
                 cached=shared if answers else reuse,
                 limit=min(max_tokens, window - len(prompt)),
                 stop=stop,
+                done=done,
             )
             answers.append(answer)
             active.append((answer, answer.extend(logits[-1])))

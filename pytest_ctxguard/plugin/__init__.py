@@ -10,20 +10,26 @@ import pytest
 
 from pytest_ctxguard.plugin.fixtures import (
     ctx_agent,
+    ctx_behaviour,
     ctx_policy_laws,
+    ctx_recall,
     ctx_record,
     ctx_replay,
     ctx_server,
+    ctx_summariser,
     ctx_transcript,
 )
 from pytest_ctxguard.plugin.options import MARKERS, add_options
 
 __all__ = [
     "ctx_agent",
+    "ctx_behaviour",
     "ctx_policy_laws",
+    "ctx_recall",
     "ctx_record",
     "ctx_replay",
     "ctx_server",
+    "ctx_summariser",
     "ctx_transcript",
     "pytest_addhooks",
     "pytest_addoption",

@@ -16,6 +16,7 @@ from pytest_ctxguard.errors import ContextGateFailure, UsageError
 from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.replaying import of_guarded
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.replay.run import refuse_running_loop
 
 if TYPE_CHECKING:
     from pytest_ctxguard.checks.agent import AgentPromise, AgentRun
@@ -87,6 +88,9 @@ class AgentFixture:
         from pytest_ctxguard.checks.agent import AgentPromise
         from pytest_ctxguard.checks.guarded import enforce
 
+        refuse_running_loop(
+            "ctx_agent", instead="call it in a test without async; it awaits agents"
+        )
         scene = _Scene(refuse=refuse, at=at, times=times, limit=limit, answers=answers)
         promise = AgentPromise(says=says, sends=sends, runs=runs, window=window)
         run = self._run(agent, scene, alerts=alerts, level=alert_level)

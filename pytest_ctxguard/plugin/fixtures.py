@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pytest_ctxguard.plugin.agents import AgentFixture
+    from pytest_ctxguard.plugin.behaviour import BehaviourFixture
     from pytest_ctxguard.plugin.lawful import LawsFixture
+    from pytest_ctxguard.plugin.needles import RecallFixture
     from pytest_ctxguard.plugin.recording import RecordFixture
     from pytest_ctxguard.plugin.replaying import ReplayFixture
     from pytest_ctxguard.plugin.serving import ServerFixture
+    from pytest_ctxguard.recall.summarising import EngineSummariser
 
 
 @pytest.fixture
@@ -25,11 +28,27 @@ def ctx_agent(request: pytest.FixtureRequest) -> Iterator[AgentFixture]:
 
 
 @pytest.fixture
+def ctx_behaviour(request: pytest.FixtureRequest) -> BehaviourFixture:
+    """Ask the model for its next step: ``ctx_behaviour.early_stop(at_least=12)``."""
+    from pytest_ctxguard.plugin.behaviour import behaviour_fixture
+
+    return behaviour_fixture(request.node)
+
+
+@pytest.fixture
 def ctx_policy_laws(request: pytest.FixtureRequest) -> LawsFixture:
     """Hold a policy to the laws on any history: ``ctx_policy_laws(policy, declares=…)``."""
     from pytest_ctxguard.plugin.lawful import laws_fixture
 
     return laws_fixture(request.node)
+
+
+@pytest.fixture
+def ctx_recall(request: pytest.FixtureRequest) -> RecallFixture:
+    """Ask for needles in haystacks under a policy: ``ctx_recall(policy, records=25, depths=9)``."""
+    from pytest_ctxguard.plugin.needles import recall_fixture
+
+    return recall_fixture(request.node)
 
 
 @pytest.fixture
@@ -56,6 +75,14 @@ def ctx_server(request: pytest.FixtureRequest) -> Iterator[ServerFixture]:
 
     with server_fixture(request.node) as server:
         yield server
+
+
+@pytest.fixture
+def ctx_summariser(request: pytest.FixtureRequest) -> Callable[..., EngineSummariser]:
+    """Make the model a summariser: ``ctx_replay(…, summariser=ctx_summariser(max_tokens=64))``."""
+    from pytest_ctxguard.plugin.summarising import summariser_fixture
+
+    return summariser_fixture(request.node)
 
 
 @pytest.fixture

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard import baseline
-from pytest_ctxguard.checks.finding import Judgement
-from pytest_ctxguard.checks.guarded import enforce
+from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
+from pytest_ctxguard.plugin.judging import judge_record
 from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
-from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings
+from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings, worker_count
 from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
 from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
 from pytest_ctxguard.plugin.recording import noted, recorded
 from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.plugin.workers import Workers
 from pytest_ctxguard.recording.cassette import Missed
 from pytest_ctxguard.report.terminal import summary_lines
 from pytest_ctxguard.transcript.library import matching
@@ -39,11 +40,15 @@ class Guarding:
         self.payloads: list[dict[str, Any]] = []
         self.updated: list[Path] = []
         config.stash[SERVICES] = Services(config, self.settings)
+        self.workers = Workers(config, config.stash[SERVICES])
+        config.pluginmanager.register(self.workers, "ctxguard-workers")
 
     def pytest_report_header(self) -> str:
         """Say what this run is judged with."""
         settings = self.settings
         model = f"model {settings.model or 'qwen2.5-coder-0.5b-instruct'} ({settings.model_reason})"
+        if count := worker_count(self.config):
+            model += f", one engine for {count} worker{'' if count == 1 else 's'}"
         if settings.endpoint:
             model = f"endpoint {settings.endpoint} ({settings.endpoint_reason})"
         tier = "structure tier, no model" if settings.tier == "structure" else model
@@ -76,14 +81,18 @@ class Guarding:
             pytest.fail(problem, pytrace=False)
         structure = self.settings.tier == "structure"
         left_out = [p for p in promises if structure and p.tier == "model"]
-        kept = tuple(p for p in promises if p not in left_out)
-        record = TestRecord(kept, unchecked=tuple(map(describe, left_out)))
+        kept = [p for p in promises if p not in left_out]
+        record = TestRecord(
+            tuple(p for p in kept if not isinstance(p, NeedleRecall)),
+            claims=tuple(p for p in kept if isinstance(p, NeedleRecall)),
+            unchecked=tuple(map(describe, left_out)),
+        )
         item.stash[RECORD] = record
         if left_out and not kept:
             record.note = "not checked in this tier"
             pytest.skip("ctxguard: every mark of this test needs a model (structure tier)")
 
-    def _read(self, item: pytest.Item) -> tuple[tuple[Promise, ...], str]:
+    def _read(self, item: pytest.Item) -> tuple[tuple[Promise | NeedleRecall, ...], str]:
         """Return a test's promises, or what is wrong with its marks."""
         try:
             matching(transcript_patterns(item), folders=self.settings.transcripts)
@@ -106,46 +115,14 @@ class Guarding:
         except BaseException:
             if not record.agents:  # an agent is judged where it is run
                 record.note = "the body did not pass, so nothing was judged"
-            for judged in record.replays:
-                judged.judgements.clear()
+            record.clear()
             raise
-        self._judge(record, recorded=recording)
+        judge_record(
+            record,
+            recorded=recording,
+            tolerate_inconclusive=self.settings.tolerate_inconclusive,
+        )
         return result
-
-    def _judge(self, record: TestRecord, *, recorded: bool) -> None:
-        wanted = [judged for judged in record.replays if judged.wanted]
-        if not all(requests() for requests in record.servers):
-            raise ContextGateFailure(
-                "nothing to check: a server of this test got no request. Point the agent at its "
-                ".openai_base_url or .anthropic_base_url."
-            )
-        if not wanted and not record.laws and (record.servers or recorded) and not record.promises:
-            return
-        if not wanted and not (record.laws and not record.promises):
-            raise ContextGateFailure(
-                "nothing to check: this test promises something about a context, and no replay "
-                "was judged. Call ctx_replay(transcript, policy) in its body."
-            )
-        errors: list[CtxguardError] = []
-        judgements: list[Judgement] = []
-        for judged in wanted:
-            judged.judgements.append(judged.replay.guard)
-            for promise in record.promises:
-                try:
-                    judged.judgements.append(promise.judge(judged.replay.case))
-                except CtxguardError as error:  # the other promises are judged all the same
-                    errors.append(error)
-            judgements += judged.judgements
-        judgements += [result.judgement for result in record.laws]
-        unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
-        record.note = "\n  ".join(unjudged)
-        try:
-            enforce(tuple(judgements), tolerate_inconclusive=self.settings.tolerate_inconclusive)
-        except ContextGateFailure as failure:
-            tests = [result.paste for result in record.laws if result.tests]
-            raise ContextGateFailure("\n\n".join([str(failure), *tests, *unjudged])) from None
-        if errors:
-            raise errors[0] from None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -197,9 +174,12 @@ class Guarding:
         if not self.payloads:
             return
         terminalreporter.section("ctxguard")
-        for line, style in summary_lines(
-            self.payloads, updated=_relative(self.updated, self.config.rootpath)
-        ):
+        lines = summary_lines(
+            self.payloads,
+            updated=_relative(self.updated, self.config.rootpath),
+            seed=self.settings.seed,
+        )
+        for line, style in (*lines, *self.workers.lines()):
             terminalreporter.write_line(line, **dict.fromkeys(style, True))
 
 

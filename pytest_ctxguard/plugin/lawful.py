@@ -16,13 +16,14 @@ from pytest_ctxguard.plugin.replaying import Source, of_guarded
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.replay.recorder import Summariser
+from pytest_ctxguard.replay.run import refuse_running_loop
 from pytest_ctxguard.transcript.library import matching
 from pytest_ctxguard.transcript.model import Transcript
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from pytest_ctxguard.checks.laws.judging import Count
+    from pytest_ctxguard.checks.laws.judging import Count, LawPlan
     from pytest_ctxguard.checks.laws.terms import Inserts
 
 MARKER = "ctx_policy_laws"
@@ -69,7 +70,7 @@ class LawsFixture:
         """Hold a policy to the laws, on generated histories and every call of the transcripts.
 
         Args:
-            policy: a policy, a factory without arguments, or one that takes what ``sweep`` names.
+            policy: sync or async; a factory without arguments; or what takes what ``sweep`` names.
             judged: whether a broken law fails the test.
             options: over those of the marks.
 
@@ -93,12 +94,31 @@ class LawsFixture:
             UsageError: the call asks for something impossible, or hypothesis is not installed.
         """
         __tracebackhide__ = True
+        from pytest_ctxguard.checks.laws.judging import judge_laws  # most runs have no laws
+
+        refuse_running_loop(MARKER)
+        result = judge_laws(self._plan(policy, options))
+        return self._kept(result, judged=judged)
+
+    async def aio(
+        self, policy: Policy, *, judged: bool = True, **options: Unpack[LawOptions]
+    ) -> LawResult:
+        """Do the same inside a running event loop, and run the policy there."""
+        __tracebackhide__ = True
+        from pytest_ctxguard.checks.laws.judging import judge_laws_async
+
+        result = await judge_laws_async(self._plan(policy, options))
+        return self._kept(result, judged=judged)
+
+    def _plan(self, policy: Policy, options: LawOptions) -> LawPlan:
+        from pytest_ctxguard.checks.laws.judging import LawPlan
+
         given: dict[str, Any] = {**marked_options(self.item), **options}
         _check(given)
         given["transcripts"] = self._transcripts(given.get("transcripts", ()))
-        from pytest_ctxguard.checks.laws.judging import judge_laws  # most runs have no laws
+        return LawPlan(policy, **{"counter": self.services.encoder, **given})
 
-        result = judge_laws(policy, **{"counter": self.services.encoder, **given})
+    def _kept(self, result: LawResult, *, judged: bool) -> LawResult:
         if judged:
             self.record.laws.append(result)
         return result

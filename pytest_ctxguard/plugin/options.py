@@ -13,21 +13,28 @@ import pytest
 MARKERS: Mapping[str, str] = {
     'ctx_wellformed(provider="openai")': "every request is one the provider accepts",
     "ctx_budget(limit)": "every request has at most this many tokens; the policy's budget, too",
-    'ctx_carried(*facts, at="probe")': "the facts' values are in every probe request",
+    'ctx_carried(*facts, at="probe", budgets=None)': "the facts are in every probe request",
     'ctx_absent(*facts, at="probe")': "the facts' values are in no probe request",
+    "ctx_lifetime(*facts, strict=False)": "each fact is sent as long as it holds, and no longer",
     "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
+    "ctx_unanswered(*facts)": "the model never gives the facts' values, or those they supersede",
     'ctx_honest(announce="cleared", phrases=())': "the policy acts, and says what it cleared",
     "ctx_no_repeats(min_tokens=100, allowed=())": "no block of text stands in a request twice",
     "ctx_summary(window=None, max_output=None, in_a_row=3)": "what its summariser is asked helps",
     "ctx_summariser_faults(faults=(), in_a_row=3, fallback=False)": "it survives a bad summariser",
-    "ctx_token_cost(max_increase=0.0)": "billed input tokens against the baseline",
+    "ctx_needle_recall(trials=None, at_least=None, min_rate=None, alpha=0.05, max_lost=None, "
+    "margin=None, depth=None, records=None)": "needles are found, in every cell",
+    'ctx_token_cost(max_increase=0.0, provider="", …)': "what the input costs, cached or not",
+    'ctx_prefix_stable(min_reuse=0.8, provider="")': "each request begins as the one before it",
+    'ctx_prefix_moves(reason, at_most=1, section="")': "the prefix breaks so often, on purpose",
     "ctx_policy_laws(policy=None, declares=(), …)": "the policy keeps the laws on any history",
     "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
     "ctx_cassette(name=None, ignore=(), also=(), record=None)": "how ctx_record records this test",
 }
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
 FIXTURE_NAMES = (
-    "ctx_agent", "ctx_policy_laws", "ctx_record", "ctx_replay", "ctx_server", "ctx_transcript",
+    "ctx_agent", "ctx_behaviour", "ctx_policy_laws", "ctx_recall", "ctx_record", "ctx_replay",
+    "ctx_server", "ctx_summariser", "ctx_transcript",
 )  # fmt: skip
 RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 
@@ -56,6 +63,21 @@ def add_options(parser: pytest.Parser) -> None:
         help="What a verdict that the data cannot decide comes to (default: fail).",
     )
     group.addoption(
+        "--ctxguard-controls",
+        choices=("usable", "all"),
+        default="usable",
+        help="Which controls are run beside the probes: those that tell whether a wording is "
+        "usable, or all: full history, the fact restated, the same request twice, too "
+        "(default: usable).",
+    )
+    group.addoption(
+        "--ctxguard-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Draw other samples of trials; their claims must hold for any (default: 0).",
+    )
+    group.addoption(
         "--ctxguard-model",
         metavar="NAME",
         help="Model name, GGUF file or converted folder (overrides ini ctxguard_model).",
@@ -65,6 +87,11 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="URL",
         help="Ask this chat-completions endpoint instead of a model in process (overrides ini "
         "ctxguard_endpoint); its key is the environment's CTXGUARD_ENDPOINT_KEY.",
+    )
+    group.addoption(
+        "--ctxguard-fresh",
+        action="store_true",
+        help="Ask everything anew; use no answer that an earlier run kept.",
     )
     group.addoption(
         "--ctxguard-record",
@@ -105,6 +132,12 @@ def _add_ini(parser: pytest.Parser) -> None:
         default="0",
     )
     parser.addini(
+        "ctxguard_cache_rules",
+        "TOML file of prompt-cache rules, beside the built-in ones and over them.",
+        default="",
+    )
+    parser.addini("ctxguard_prices", "TOML file of prices per million tokens.", default="")
+    parser.addini(
         "ctxguard_transcripts", "Folders of your own transcripts.", type="paths", default=[]
     )
 
@@ -116,6 +149,8 @@ class Settings:
     update: bool
     tier: Literal["structure", "model"]
     tolerate_inconclusive: bool
+    controls: Literal["usable", "all"]
+    seed: int
     model: str
     model_reason: str
     endpoint: str
@@ -124,9 +159,11 @@ class Settings:
     special_tokens: Literal["data", "parse"]
     prefix_cache: int
     transcripts: tuple[Path, ...]
+    cache_rules: Path | None
+    prices: Path | None
     in_ci: bool
-    workers: int
     record: str
+    fresh: bool
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -144,6 +181,8 @@ def read_settings(config: pytest.Config) -> Settings:
         update=config.getoption("ctxguard_update"),
         tier=config.getoption("ctxguard_tier"),
         tolerate_inconclusive=config.getoption("ctxguard_inconclusive") == "warn",
+        controls=config.getoption("ctxguard_controls"),
+        seed=config.getoption("ctxguard_seed"),
         model=model,
         model_reason=model_reason,
         endpoint=_checked(endpoint),
@@ -152,9 +191,11 @@ def read_settings(config: pytest.Config) -> Settings:
         special_tokens=special_tokens,
         prefix_cache=_megabytes(config, "ctxguard_prefix_cache"),
         transcripts=tuple(config.getini("ctxguard_transcripts")),
+        cache_rules=_file(config, "ctxguard_cache_rules"),
+        prices=_file(config, "ctxguard_prices"),
         in_ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
-        workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
         record=_one_of(config, "ctxguard_record", ("", *RECORD_MODES)),
+        fresh=config.getoption("ctxguard_fresh"),
     )
 
 
@@ -199,6 +240,14 @@ def _megabytes(config: pytest.Config, key: str) -> int:
     return int(value) * 1_000_000
 
 
+def _file(config: pytest.Config, key: str) -> Path | None:
+    """Return an ini key's path, relative to the ini file; nothing where none is set."""
+    name = config.getini(key)
+    if not name:
+        return None
+    return (config.inipath.parent if config.inipath else config.rootpath) / str(name)
+
+
 def _choose(config: pytest.Config, name: str) -> tuple[str, str]:
     """Return a setting's value and where it comes from, the command line before ini."""
     option, ini = config.getoption(f"ctxguard_{name}"), config.getini(f"ctxguard_{name}")
@@ -222,6 +271,13 @@ def _checked(endpoint: str) -> str:
 def is_worker(config: pytest.Config) -> bool:
     """Tell whether this process is an xdist worker."""
     return hasattr(config, "workerinput")
+
+
+def worker_count(config: pytest.Config) -> int:
+    """Return how many xdist workers this run has; 0 where tests run in this process."""
+    specs = config.getoption("tx", None) or ()  # xdist's: popen, 3*popen, …
+    counts = [spec.partition("*")[0] for spec in specs]
+    return sum(int(count) if count.isdecimal() else 1 for count in counts)
 
 
 def is_guarded(item: pytest.Item) -> bool:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 
 from pytest_ctxguard.plugin.options import is_worker
+from pytest_ctxguard.progress import Pace
 
 
 class ProgressLine:
-    """Shows ``label done/total``; elsewhere than on a terminal, one line when a label begins."""
+    """Shows ``label done/total, rate, time left``, on a terminal.
 
-    def __init__(self, config: pytest.Config) -> None:
+    Elsewhere there is one line when a label begins, and none for steps.
+    """
+
+    def __init__(
+        self, config: pytest.Config, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._config = config
+        self._pace = Pace(clock)
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._label = ""
 
@@ -49,9 +58,15 @@ class ProgressLine:
             self._reporter.ensure_newline()
             self._reporter.write_line(f"ctxguard: {label}")
             return
-        amount = f"{done / 1e6:.0f}/{total / 1e6:.0f} MB" if total > 10**6 else f"{done}/{total}"
         if self._reporter.isatty:
+            amount = self._amount(label, done, total)
             self._reporter.rewrite(f"ctxguard: {label} {amount}", erase=True)
         elif label != self._label:
             self._reporter.ensure_newline()
             self._reporter.write_line(f"ctxguard: {label}")
+
+    def _amount(self, label: str, done: int, total: int) -> str:
+        if total > 10**6:
+            return f"{done / 1e6:.0f}/{total / 1e6:.0f} MB"
+        pace = self._pace(label, done, total)
+        return f"{done}/{total}" + (f", {pace}" if pace else "")

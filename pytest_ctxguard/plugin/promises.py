@@ -6,19 +6,23 @@ import re
 
 import pytest
 
-from pytest_ctxguard.checks.catalogue import CHECKS
+from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
+from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, make_promises
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.options import MARKER_NAMES
 
 
-def read_promises(item: pytest.Item) -> tuple[Promise, ...]:
-    """Return a test's promises; the closest mark wins per marker and subject, others stack.
+def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:
+    """Return a test's promises, about replays and about recalls.
+
+    The closest mark wins per marker and subject, others stack.
 
     Raises:
         UsageError: a mark is misspelt, or has an unknown, missing or impossible argument.
     """
-    found: dict[tuple[str, str], Promise] = {}
+    checks = {**CHECKS, **RECALL_CHECKS}
+    found: dict[tuple[str, str], Promise | NeedleRecall] = {}
     for mark in item.iter_markers():
         if not mark.name.startswith("ctx_"):
             continue
@@ -26,8 +30,8 @@ def read_promises(item: pytest.Item) -> tuple[Promise, ...]:
             raise UsageError(
                 f"no marker is named {mark.name!r}; there are: {', '.join(MARKER_NAMES)}"
             )
-        if mark.name in CHECKS:
-            for promise in make_promises(CHECKS[mark.name], mark.args, mark.kwargs):
+        if mark.name in checks:
+            for promise in make_promises(checks[mark.name], mark.args, mark.kwargs):
                 found.setdefault((promise.marker, promise.subject), promise)
     return tuple(found[key] for key in sorted(found))
 

@@ -11,7 +11,10 @@ from pytest_ctxguard.baseline import Baseline, Key, Metric, metric_from_json
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
 from pytest_ctxguard.checks.laws.result import LawResult
+from pytest_ctxguard.checks.needle_recall import NeedleRecall, RecallCase
 from pytest_ctxguard.checks.promise import Promise
+from pytest_ctxguard.recall.needles.values import Recall
+from pytest_ctxguard.report.recall import recall_json
 
 
 @dataclass(slots=True)
@@ -25,7 +28,6 @@ class Judged:
     def as_json(self) -> dict[str, Any]:
         """Return what the report and the baseline need."""
         replay = self.replay
-        metrics = {k: m for judgement in self.judgements for k, m in judgement.metrics.items()}
         return {
             "label": replay.label,
             "transcript": replay.transcript.name,
@@ -34,9 +36,34 @@ class Judged:
             "calls": len(replay.steps),
             "billed": replay.tokens.billed,
             "final": replay.tokens.final,
-            "judgements": [judgement_as_json(judgement) for judgement in self.judgements],
-            "metrics": {name: metric.as_json() for name, metric in metrics.items()},
+            **_judgements_as_json(self.judgements),
         }
+
+
+@dataclass(slots=True)
+class JudgedRecall:
+    """One recall of a test and what was judged of it."""
+
+    case: RecallCase
+    wanted: bool
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @property
+    def recall(self) -> Recall:
+        """The recall."""
+        return self.case.recall
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the report and the baseline need."""
+        return {**recall_json(self.recall), **_judgements_as_json(self.judgements)}
+
+
+def _judgements_as_json(judgements: Sequence[Judgement]) -> dict[str, Any]:
+    metrics = {k: m for judgement in judgements for k, m in judgement.metrics.items()}
+    return {
+        "judgements": [judgement_as_json(judgement) for judgement in judgements],
+        "metrics": {name: metric.as_json() for name, metric in metrics.items()},
+    }
 
 
 def judgement_as_json(judgement: Judgement) -> dict[str, str]:
@@ -54,24 +81,35 @@ class TestRecord:
     """What one guarded test promises and did.
 
     Attributes:
-        promises: those to judge in this tier.
+        promises: those about replays, to judge in this tier.
+        claims: those about recalls.
         unchecked: names of those left out.
         replays: in the order they were made.
+        recalls: the same.
         servers: one for each server started: how many chat requests it has had.
         laws: what each policy came to that was held to the laws.
-        agents: what each run of an agent came to.
+        agents: what each run of an agent came to, and each next step that was asked for.
         note: why nothing was judged, if so.
     """
 
     __test__ = False  # pytest, this is no test class
 
     promises: tuple[Promise, ...]
+    claims: tuple[NeedleRecall, ...] = ()
     unchecked: tuple[str, ...] = ()
     replays: list[Judged] = field(default_factory=list)
+    recalls: list[JudgedRecall] = field(default_factory=list)
     servers: list[Callable[[], int]] = field(default_factory=list)
     laws: list[LawResult] = field(default_factory=list)
     agents: list[Judgement] = field(default_factory=list)
     note: str = ""
+
+    def clear(self) -> None:
+        """Forget what was judged."""
+        for replay in self.replays:
+            replay.judgements.clear()
+        for recall in self.recalls:
+            recall.judgements.clear()
 
     def payload(self, nodeid: str, *, key: str, baseline: str) -> str:
         """Return the one JSON string that rides on the test report.
@@ -91,28 +129,34 @@ class TestRecord:
                 ],
                 "agents": [judgement_as_json(judgement) for judgement in self.agents],
                 "replays": [judged.as_json() for judged in self.replays if judged.wanted],
+                "recalls": [judged.as_json() for judged in self.recalls if judged.wanted],
             }
         )
 
 
 def has_metrics(payload: dict[str, Any]) -> bool:
     """Tell whether a payload measured anything that a baseline keeps."""
-    return any(replay["metrics"] for replay in payload["replays"])
+    return any(row["metrics"] for row in _measuring(payload))
 
 
 def measured(payload: dict[str, Any], before: Baseline) -> dict[Key, dict[str, Metric]]:
     """Return the baseline entries of a payload.
 
-    Where the run's tier left promises out, the metrics it did not measure stay as they were.
+    A replay and a recall of one label share an entry. Where the run's tier left promises out,
+    the metrics it did not measure stay as they were.
     """
-    return {
-        (key := (payload["key"], replay["label"])): {
-            **(before.metrics(key) if payload["unchecked"] else {}),
-            **{name: metric_from_json(row) for name, row in replay["metrics"].items()},
-        }
-        for replay in payload["replays"]
-        if replay["metrics"]
-    }
+    entries: dict[Key, dict[str, Metric]] = {}
+    for row in _measuring(payload):
+        if row["metrics"]:
+            key = (payload["key"], row["label"])
+            kept = before.metrics(key) if payload["unchecked"] else {}
+            entry = entries.setdefault(key, dict(kept))
+            entry.update({name: metric_from_json(m) for name, m in row["metrics"].items()})
+    return entries
+
+
+def _measuring(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*payload["replays"], *payload["recalls"]]
 
 
 def labels(replays: Sequence[Judged]) -> list[str]:

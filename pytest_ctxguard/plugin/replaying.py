@@ -21,7 +21,7 @@ from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.again import Again, repeater
 from pytest_ctxguard.replay.recorder import Summariser
-from pytest_ctxguard.replay.run import Plan, run, run_async
+from pytest_ctxguard.replay.run import Plan, refuse_running_loop, run, run_async
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.transcript.model import Fact, Transcript
@@ -102,6 +102,7 @@ class ReplayFixture:
             facts=facts,
             summariser=summariser,
         )
+        refuse_running_loop("ctx_replay")
         again = repeater(plan)
         return self._judged(run(plan), again=again, judged=judged, expect_identity=expect_identity)
 
@@ -187,7 +188,7 @@ class ReplayFixture:
             return services.answers(replay, fact)
 
         def recorded() -> Mapping[str, Metric] | None:
-            return _recorded(self.item, services, replay.label)
+            return recorded_metrics(self.item, services, replay.label, fixture="ctx_replay")
 
         return Case(
             replay=replay,
@@ -197,6 +198,9 @@ class ReplayFixture:
             tolerate_inconclusive=services.settings.tolerate_inconclusive,
             require_recorded=services.settings.in_ci,
             again=again,
+            rules=lambda: services.rules,
+            prices=lambda: services.prices,
+            promises=tuple(self.record.promises),
             accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
         )
 
@@ -206,13 +210,15 @@ def test_key(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[2]
 
 
-def _recorded(item: pytest.Item, services: Services, label: str) -> Mapping[str, Metric] | None:
-    """Return the baseline's metrics of one replay, or None while they are recorded anew."""
+def recorded_metrics(
+    item: pytest.Item, services: Services, label: str, *, fixture: str
+) -> Mapping[str, Metric] | None:
+    """Return the baseline's metrics of one label, or None while they are recorded anew."""
     positional = positional_parts(item)
     if positional and not label:
         raise UsageError(
             f"the baseline needs a key that keeps its meaning, and {positional[0]!r} in "
-            f"{item.name!r} only counts positions. Give the parameters ids=…, or ctx_replay(…, "
+            f"{item.name!r} only counts positions. Give the parameters ids=…, or {fixture}(…, "
             "name=…)."
         )
     known = services.baseline(item.path)  # when updating, too: a broken file is not written over

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import uuid
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,14 @@ import pytest
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.baseline import Baseline, baseline_path, read
-from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing, UsageError
+from pytest_ctxguard.errors import ModelError, UsageError
+from pytest_ctxguard.plugin.opening import open_run_backend
 from pytest_ctxguard.plugin.options import Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
+from pytest_ctxguard.prefix.cost import Prices, load_prices
+from pytest_ctxguard.prefix.rules import Rule, load_rules
 from pytest_ctxguard.recall.answers import Answers, Interviewer
+from pytest_ctxguard.recall.asking import Asker, Spent
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
@@ -31,7 +35,9 @@ class Services:
         self._transcripts: dict[str, Transcript] = {}
         self._baselines: dict[Path, Baseline] = {}
         self._backend: Backend | ModelError | None = None
+        self._asker: Asker | None = None
         self._interviewer: Interviewer | None = None
+        self.notes: list[str] = []  # for the end of the report
 
     @cached_property
     def encoder(self) -> RequestEncoder:
@@ -55,58 +61,48 @@ class Services:
             pytest.skip("ctxguard: the body of this test asks a model (structure tier)")
         if self._backend is None:
             try:
-                self._backend = self._open_backend()
+                self._backend = open_run_backend(
+                    self.config,
+                    self.settings,
+                    encoder=lambda: self.encoder,
+                    progress=self.progress.update,
+                )
             except ModelError as error:
                 self._backend = error
+            finally:
+                self.progress.clear()
         if isinstance(self._backend, ModelError):
             raise self._backend.with_traceback(None)  # else it gathers the frames of every test
         return self._backend
 
-    def _open_backend(self) -> Backend:
-        if self.settings.endpoint:
-            return self._open_endpoint()
-        given = self.config.hook.pytest_ctxguard_backend(config=self.config)
-        if given is not None:
-            return given  # type: ignore[no-any-return]  # hooks are untyped
-        from pytest_ctxguard.engine.open import open_backend
+    @property
+    def asker(self) -> Asker:
+        """What asks the backend, for every test of the run: it remembers."""
+        if self._asker is None:  # no cached_property: its frames would be in a model's errors
+            self._asker = self._new_asker()
+        return self._asker
 
-        try:
-            return open_backend(
-                self.settings.model or None,
-                encoder=self.encoder,
-                fetch=self.settings.fetch,
-                workers=self.settings.workers,
-                prefix_cache=self.settings.prefix_cache,
-                progress=self.progress.update,
-            )
-        except ModelMissing as error:
-            if is_worker(self.config):
-                raise ModelMissing(f"{error} An xdist worker never fetches it.") from None
-            raise
-        finally:
-            self.progress.clear()
+    def _new_asker(self) -> Asker:
+        backend = self.backend
+        from pytest_ctxguard.recall.store import Store
 
-    def _open_endpoint(self) -> Backend:
-        """Return the endpoint as a backend, once it has said what it serves."""
-        from pytest_ctxguard.endpoint import EndpointBackend
+        config = self.config  # all workers have the controller's name for the run
+        run = config.workerinput["testrunuid"] if is_worker(config) else uuid.uuid4().hex  # type: ignore[attr-defined]
+        store = Store(run=run, fresh=self.settings.fresh, warn=self.notes.append)
+        config.add_cleanup(store.close)
+        return Asker(backend, progress=self.progress.step, store=store)
 
-        key = os.environ.get("CTXGUARD_ENDPOINT_KEY")  # only there: options end up in logs
-        backend = EndpointBackend(
-            self.settings.endpoint, model=self.settings.model or None, key=key
-        )
-        self.config.add_cleanup(backend.close)
-        try:
-            backend.identity  # noqa: B018 - asked for now, so that it fails once and early
-        except BackendError as error:
-            raise ModelError(f"{self.settings.endpoint_reason}: {error}") from None
-        return backend
+    @property
+    def spent(self) -> Spent:
+        """What asking has taken in this process so far."""
+        return Spent() if self._asker is None else self._asker.spent
 
     def answers(self, replay: Replay, fact: str) -> Answers:
         """Ask every wording of a fact under a replay's policy."""
         if self._interviewer is None:
-            self._interviewer = Interviewer(self.backend, progress=self.progress.step)
+            self._interviewer = Interviewer(self.asker)
         try:
-            return self._interviewer.answers(replay, fact)
+            return self._interviewer.answers(replay, fact, controls=self.settings.controls)
         finally:
             self.progress.clear()
 
@@ -124,6 +120,16 @@ class Services:
                 name, folders=self.settings.transcripts, readers=self.readers
             )
         return self._transcripts[key]
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rule]:
+        """The rules of prompt caches, the user's own among them."""
+        return load_rules(self.settings.cache_rules)
+
+    @cached_property
+    def prices(self) -> Mapping[str, Prices]:
+        """What tokens cost, where the user says it."""
+        return load_prices(self.settings.prices) if self.settings.prices else {}
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:

@@ -8,13 +8,13 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pytest_ctxguard.errors import PolicyError, UsageError
 from pytest_ctxguard.policies.adapters.openai_dicts import DictPolicy
 from pytest_ctxguard.policies.protocol import Policy
+from pytest_ctxguard.program import Ended, run_program
 from pytest_ctxguard.transcript.messages import Message
 
 SHOWN = 500  # characters of a program's output in an error
@@ -76,7 +76,8 @@ class _Program:
 
     def messages(self, request: bytes) -> list[Message]:
         """Return the messages the program writes."""
-        output, errors = self._run(request)
+        ended = self._run(request)
+        output, errors = ended.output, ended.errors
         try:
             value = json.loads(output.decode("utf-8"))
         except (ValueError, RecursionError) as error:
@@ -84,7 +85,7 @@ class _Program:
                 f"wrote no JSON to its standard output ({error}): {_start(output)}",
                 errors,
                 remedy="write the messages there and everything else to standard error",
-            ) from error
+            ) from None
         found = value.get("messages") if isinstance(value, dict) else value
         if not isinstance(found, list):
             keys = f"an object with {sorted(value)}" if isinstance(value, dict) else _start(output)
@@ -100,39 +101,25 @@ class _Program:
                 )
         return found
 
-    def _run(self, request: bytes) -> tuple[bytes, bytes]:
+    def _run(self, request: bytes) -> Ended:
         try:
-            process = subprocess.Popen(
-                self.command,
-                cwd=self.cwd,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=os.name == "posix",  # so that its children end with it
-            )
+            ended = run_program(self.command, timeout=self.timeout, given=request, cwd=self.cwd)
         except OSError as error:
             raise self._error(
                 f"cannot be started: {error.strerror or error}",
                 remedy="install it, or give its full path",
-            ) from error
-        with process:
-            try:
-                output, errors = process.communicate(request, timeout=self.timeout)
-            except subprocess.TimeoutExpired as expired:
-                _end(process)
-                raise self._error(
-                    f"did not finish within {self.timeout:g} seconds",
-                    expired.stderr,
-                    remedy="make it faster, or give command_policy(timeout=…)",
-                ) from expired
-            except BaseException:
-                _end(process)
-                raise
-        if process.returncode:
+            ) from None
+        except subprocess.TimeoutExpired as expired:
             raise self._error(
-                f"ended with {_status(process.returncode)}", errors, remedy="mend the program"
+                f"did not finish within {self.timeout:g} seconds",
+                expired.stderr,
+                remedy="make it faster, or give command_policy(timeout=…)",
+            ) from None
+        if ended.status:
+            raise self._error(
+                f"ended with {_status(ended.status)}", ended.errors, remedy="mend the program"
             )
-        return output, errors
+        return ended
 
     def _error(self, what: str, errors: bytes | None = None, *, remedy: str) -> PolicyError:
         text = (errors or b"").decode("utf-8", "replace").strip()
@@ -140,14 +127,6 @@ class _Program:
             text = f"… {text[-SHOWN:]}"  # what went wrong is usually said last
         said = f"\nstandard error: {text}" if text else ""
         return PolicyError(f"command {self.name}: {what}. Remedy: {remedy}.{said}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program, and where the system has process groups, what it started."""
-    if os.name == "posix":
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
 
 
 def _status(code: int) -> str:

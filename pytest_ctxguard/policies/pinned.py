@@ -26,33 +26,38 @@ class Split:
     kept: list[Message]
 
 
-def split(
-    messages: Sequence[Message], *, pins: Sequence[str] | None, last_turns: int, note: str
-) -> Split:
-    """Split a history into instructions, pinned block and newest turns.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """What pinning policies have in common.
 
-    Args:
-        messages: the history.
-        pins: the lines of the block; ``None`` pins what the user said in the turns left out.
-        last_turns: how many turns are kept whole.
-        note: the block's first line.
+    Attributes:
+        pins: the block's lines; ``None`` pins all that the user said in the turns left out.
+        last_turns: how many turns keep their answers, tool calls and results.
+        note: the block's first line, which tells the model that turns were left out.
     """
-    lead, starts = instructions(messages), turn_starts(messages)
-    cut = starts[-last_turns] if len(starts) > last_turns else lead
-    said = [content_text(messages[i]) for i in starts if i < cut]
-    lines = said if pins is None else pins
-    block = "\n".join([*([note] if note else []), *(f"- {line}" for line in lines)])
-    return Split(
-        head=list(messages[:lead]),
-        block=block if cut > lead else "",
-        kept=list(messages[cut:]),
-    )
 
+    pins: Sequence[str] | None = None
+    last_turns: int = 4
+    note: str = PINNED_NOTE
 
-def check_pins(owner: object, pins: Sequence[str] | None, last_turns: int) -> None:
-    """Refuse knobs that cut the current turn, or a text where lines are wanted."""
-    name = type(owner).__name__
-    if last_turns < 1:
-        raise UsageError(f"{name}(last_turns={last_turns}) cuts the current turn; give at least 1")
-    if isinstance(pins, str):
-        raise UsageError(f"{name}(pins=…) takes a list of lines, not one text")
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if self.last_turns < 1:
+            raise UsageError(
+                f"{name}(last_turns={self.last_turns}) cuts the current turn; give at least 1"
+            )
+        if isinstance(self.pins, str):
+            raise UsageError(f"{name}(pins=…) takes a list of lines, not one text")
+
+    def split(self, messages: Sequence[Message]) -> Split:
+        """Split a history into instructions, pinned block and newest turns."""
+        lead, starts = instructions(messages), turn_starts(messages)
+        cut = starts[-self.last_turns] if len(starts) > self.last_turns else lead
+        said = [content_text(messages[i]) for i in starts if i < cut]
+        lines = said if self.pins is None else self.pins
+        block = "\n".join([*([self.note] if self.note else []), *(f"- {line}" for line in lines)])
+        return Split(
+            head=list(messages[:lead]),
+            block=block if cut > lead else "",
+            kept=list(messages[cut:]),
+        )

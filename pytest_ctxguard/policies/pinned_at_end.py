@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ctxguard.policies.pinned import PINNED_NOTE, check_pins, split
+from pytest_ctxguard.policies.pinned import Pinned
 from pytest_ctxguard.transcript.messages import Message, is_user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedAtEnd:
+class PinnedAtEnd(Pinned):
     """Keep the newest turns whole, and of what is older a block at the end of the prompt.
 
     The block is a user message. It stands right before the last message when that is the user's,
     so that the request still ends in the question, and after it when it is a tool result. What
     stands before the block is the same from call to call within a turn.
-
-    Attributes:
-        pins: the block's lines; ``None`` pins all that the user said in the turns left out.
-        last_turns: how many turns keep their answers, tool calls and results.
-        note: the block's first line, which tells the model that turns were left out.
     """
-
-    pins: Sequence[str] | None = None
-    last_turns: int = 4
-    note: str = PINNED_NOTE
-
-    def __post_init__(self) -> None:
-        check_pins(self, self.pins, self.last_turns)
 
     def __call__(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages to send."""
-        parts = split(messages, pins=self.pins, last_turns=self.last_turns, note=self.note)
+        parts = self.split(messages)
         if not parts.block:
             return list(messages)
         sent = [*parts.head, *parts.kept]

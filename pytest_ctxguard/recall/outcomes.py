@@ -2,70 +2,63 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from pytest_ctxguard.backend import Completion
+from pytest_ctxguard.recall.phrases import declines
 from pytest_ctxguard.transcript.messages import Message, full_text
-from pytest_ctxguard.transcript.model import Fact, contains
+from pytest_ctxguard.transcript.model import Fact
 
 Outcome = Literal["hit", "neighbour", "invented", "abstained", "other", "error"]
 OUTCOMES: tuple[Outcome, ...] = ("hit", "neighbour", "invented", "abstained", "other", "error")
 
 WORD = string.ascii_letters + string.digits + "_-"
-"""What words are made of, as for :func:`~pytest_ctxguard.transcript.model.contains`."""
+"""What words are made of, as for :func:`~pytest_ctxguard.transcript.matching.contains`."""
 
-RULES = "1"
-"""Version of the rules below; part of every fingerprint, so that a change is not a regression."""
-
-ABSTENTIONS = re.compile(
-    r"\b(?:"
-    r"(?:(?:do(?:es)?|did|was|were|is|are|has|have|could|can) ?n[o'’]t|can['’]t)\b[^.!?\n]{0,40}"
-    r"\b(?:know|recall|remember|mention|mentioned|specif|provid|given|stated|available|found|find"
-    r"|contain|include|see|say|said|sure|aware|information|access)"
-    r"|(?:cannot|can['’]t|unable to)"
-    r" (?:find|determine|tell|say|answer|provide|know|see|recall|identify)"
-    r"|(?:no|none|not|nothing)\b[^.,!?\n]{0,40}"
-    r"\b(?:available|specified|mentioned|provided|known|given|found|stated)"
-    r"|unknown|no (?:such )?(?:information|record|mention)|i['’]?m not sure"
-    r")"
-    r"|не (?:знаю|помню|указан\w*|упомина\w*|найден\w*|могу)|нет (?:данных|информации|сведений)"
-    r"|неизвест\w*"
-    r"|不知道|不清楚|没有(?:提到|提及|提供|信息|说明)|无法(?:确定|回答|得知)|未(?:提及|提供|知)",
-    re.IGNORECASE,
-)
-"""Phrases that decline to answer, in the languages the fixtures use (English, Russian, Chinese)."""
+RULES = "2"
+"""Version of the rules below, the phrases that decline included; part of every fingerprint, so
+that a change is not a regression."""
 
 
 def judged_text(completion: Completion) -> str:
-    """Return the text a probe is judged on: the answer, then tool-call names and arguments."""
+    """Return all that an answer says: its text, then tool-call names and arguments."""
     calls = (f"{call.name} {call.arguments}" for call in completion.tool_calls)
     return "\n".join([completion.text, *calls])
 
 
-def judge(text: str, fact: Fact, request: Sequence[Message]) -> Outcome:
+def judge(
+    text: str,
+    fact: Fact,
+    request: Sequence[Message],
+    *,
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> Outcome:
     """Classify an answer.
 
-    *hit*: an accepted value and no declared look-alike; *neighbour*: another candidate that
+    *hit*: an accepted value, and no value known to be wrong; *neighbour*: another candidate that
     stands in the request; *invented*: a candidate that stands nowhere in it; *abstained*: it
-    declines; *other*: anything else. A candidate is a look-alike or a match of the fact's
-    shape. A wrong candidate outweighs a phrase that declines: it is what the user acts on.
+    declines; *other*: anything else. A candidate is a look-alike, a superseded value or a match
+    of the fact's shape. A wrong candidate outweighs a phrase that declines: it is what the user
+    acts on. An accepted value outweighs it, too.
 
     Args:
-        text: the judged text of the answer.
+        text: what is judged of the answer.
         fact: what was asked for.
         request: the messages the model was shown.
+        tools: the tool definitions it was shown; a candidate may stand in one.
     """
-    wrong = [value for value in fact.look_alikes if contains(text, value)]
-    if not wrong and any(contains(text, value) for value in fact.accepted):
+    wrong = [value for value in fact.wrong if fact.finds(value, text)]
+    if not wrong and fact.matches(text):
         return "hit"
     wrong += _shaped(text, fact)
     if wrong:
-        shown = "\n".join(map(full_text, request))
-        return "neighbour" if any(contains(shown, value) for value in wrong) else "invented"
-    return "abstained" if ABSTENTIONS.search(text) else "other"
+        shown = "\n".join([*map(full_text, request), json.dumps(list(tools), ensure_ascii=False)])
+        return "neighbour" if any(fact.finds(value, shown) for value in wrong) else "invented"
+    return "abstained" if declines(text) else "other"
 
 
 def _shaped(text: str, fact: Fact) -> list[str]:
@@ -78,4 +71,4 @@ def _shaped(text: str, fact: Fact) -> list[str]:
         for m in re.finditer(fact.shape, text, re.IGNORECASE)
         if m.group()
     )
-    return [w for w in words if not any(contains(w, value) for value in fact.accepted)]
+    return [word for word in words if not fact.matches(word)]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ctxguard.replay.origin import Origin, Values, message_key
+from pytest_ctxguard.replay.origin import Index, Origin, Values
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.tokens.growing import growing
+from pytest_ctxguard.tokens.known import KnownMessages
 from pytest_ctxguard.transcript.messages import Message, copy_json
 from pytest_ctxguard.transcript.model import Transcript
 
@@ -46,22 +47,29 @@ class Originals:
 
     A copy is handed out at every call, as an agent hands out its own stored messages, and made
     anew only when a policy has changed it: copying every history at every call would take the
-    square of the session's length. For the same reason uncut histories are counted here.
+    square of the session's length. For the same reason requests are counted here.
+
+    Attributes:
+        value: copies what a policy made.
+        count: gives the exact tokens of a request that nobody changes.
+        handed: gives them where a policy counts what it was handed, and may have changed.
     """
 
     def __init__(self, transcript: Transcript, counter: Counter) -> None:
         self._messages = transcript.messages
-        self._size = growing(counter, transcript.messages, tools=transcript.tools)
+        self._whole = growing(counter, tools=transcript.tools)
+        self.count = growing(counter, tools=transcript.tools)
         self._sizes: dict[int, int] = {}
         self._origins = tuple(Origin(i) for i in range(len(self._messages) + 1))
         self._copies: list[dict[str, Any]] = []
-        self._keys: dict[int, str] = {}
-        self.value = Values()
+        self.handed = KnownMessages(counter, tools=transcript.tools)
+        self.value = Values(transcript.messages)
+        self._index = Index(self.value.key)
 
     def tokens(self, length: int) -> int:
         """Return the exact tokens of the request that the transcript's first messages make."""
         if length not in self._sizes:
-            self._sizes[length] = self._size(length)
+            self._sizes[length] = self._whole(self._messages[:length])
         return self._sizes[length]
 
     def view(self, history: Sequence[Message], stored: Stored | None) -> View:
@@ -92,19 +100,15 @@ class Originals:
         for i in changed:
             place = _place(view.origins[i])
             if 0 <= place < len(self._copies):
-                self._copies[place] = copy_json(self._messages[place])
+                fresh = copy_json(self._messages[place])
+                self.handed.replace(self._copies[place], fresh)
+                self._copies[place] = fresh
         return changed
 
-    def key(self, message: Message) -> str:
-        """Return what equal messages have in common; remembered for the transcript's own."""
-        if not self._keys:
-            self._keys = {id(m): "" for m in self._messages}
-        known = self._keys.get(id(message))
-        if known is None:
-            return message_key(message)
-        if not known:
-            known = self._keys[id(message)] = message_key(message)
-        return known
+    def index(self, view: View) -> Index:
+        """Return the index of a view's messages."""
+        own = view.own == len(view.messages)
+        return (self._index if own else Index(self.value.key)).of(view.messages)
 
     def _copy(self, message: Message, origin: Origin) -> dict[str, Any]:
         place = _place(origin)
@@ -116,7 +120,10 @@ class Originals:
     def _copy_first(self, length: int) -> None:
         """Copy the transcript's first messages, unless they are."""
         new = self._messages[len(self._copies) : length]
-        self._copies += [copy_json(message) for message in new]
+        copies = [copy_json(message) for message in new]
+        for copy, message in zip(copies, new, strict=True):
+            self.handed.add(copy, message)
+        self._copies += copies
 
 
 def _place(origin: Origin) -> int:

@@ -8,8 +8,8 @@ from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.transcript.facts import check_facts
 from pytest_ctxguard.transcript.model import Transcript
-from pytest_ctxguard.transcript.planted import problem_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +41,4 @@ class Plan:
             raise UsageError(
                 f"transcript {self.transcript.name!r} has no calls; there is nothing to replay"
             )
-        self._check_facts()
-
-    def _check_facts(self) -> None:
-        """Refuse facts that cannot be asked for; those given in Python were never loaded."""
-        names = [fact.name for fact in self.transcript.facts]
-        for fact in self.transcript.facts:
-            if names.count(fact.name) > 1:
-                raise UsageError(f"two facts are named {fact.name!r}; rename one")
-            problem = problem_of(fact, self.transcript.messages)
-            if problem:
-                raise UsageError(f"fact {fact.name!r}: {problem}")
+        check_facts(self.transcript)  # those given in Python were never loaded

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from inspect import isawaitable, iscoroutine
+from operator import itemgetter
 from typing import Any, cast
 
+from pytest_ctxguard.backend import Completion
 from pytest_ctxguard.errors import PolicyError, UsageError
 from pytest_ctxguard.policies.protocol import is_async, policy_name
 from pytest_ctxguard.replay.calls import Counted, Summary
@@ -14,8 +17,13 @@ from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.transcript.messages import Message, copy_json, tool_calls
 
 Shown = str | Sequence[Message]
-Summariser = Callable[..., str | Awaitable[str | None] | None]
-"""From messages or text to text; gets ``max_tokens`` and ``tools`` if its signature names them."""
+Written = str | Completion | None
+Summariser = Callable[..., Written | Awaitable[Written]]
+"""From messages or text to text; gets ``max_tokens`` and ``tools`` if its signature names them.
+
+One that returns a backend's :class:`~pytest_ctxguard.backend.Completion` says with it how many
+tokens it generated, and why it ended; the policy is given its text.
+"""
 
 ENDLESS = 1000  # summariser calls for one request; a note on each user message of a session is less
 
@@ -35,9 +43,15 @@ class Recorder:
     """
 
     def __init__(
-        self, counter: Counter, *, tools: Sequence[Mapping[str, Any]], summariser: Summariser | None
+        self,
+        counter: Counter,
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        summariser: Summariser | None,
+        size: Callable[[Sequence[Message]], int] | None = None,
     ) -> None:
-        self._counter, self._tools, self._summariser = counter, tools, summariser
+        self._counter, self._summariser = counter, summariser
+        self._size = size or partial(counter.count, tools=tools)
         self._named = () if summariser is None else _named(summariser)
         self._summaries: list[Summary] = []
         self._counted = Counted()
@@ -59,11 +73,15 @@ class Recorder:
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the exact tokens of the request that messages make; for the policy."""
-        tokens = self._counter.count(messages, tools=self._tools)
+        tokens = self._size(messages)
+        try:
+            roles = set(map(str, set(map(itemgetter("role"), messages))))
+        except (KeyError, TypeError):  # none, or no text: in C this costs half as much
+            roles = {str(message.get("role")) for message in messages}
         self._counted |= Counted(
             1,
-            frozenset({str(message.get("role")) for message in messages}),
-            any(map(tool_calls, messages)),
+            frozenset(roles),
+            self._counted.tool_calls or any(map(tool_calls, messages)),
         )
         return tokens
 
@@ -134,6 +152,9 @@ class Recorder:
         }
 
     def _keep(self, entry: dict[str, Any], text: Any) -> str | None:
+        if isinstance(text, Completion):
+            entry["written"], entry["finish_reason"] = text.completion_tokens, text.finish_reason
+            text = text.text
         if text is not None and not isinstance(text, str):
             raise UsageError(
                 f"the summariser {policy_name(self._summariser)} returned {type(text).__name__}; "

@@ -17,12 +17,15 @@ from pytest_ctxguard.replay.history import Originals
 from pytest_ctxguard.replay.plan import Plan
 from pytest_ctxguard.replay.recorder import EndlessSummarising
 from pytest_ctxguard.replay.session import Session
-from pytest_ctxguard.replay.values import Replay, Request, Step
-from pytest_ctxguard.transcript.model import Fact, Transcript
+from pytest_ctxguard.replay.values import Replay, Request, Step, probe_point
+from pytest_ctxguard.transcript.model import Fact
 
 __all__ = ["Plan", "run", "run_async"]
 
 Core = Generator[Awaitable[Any], Any, Any]
+IN_AN_ASYNC_TEST = (
+    "await ctx_replay.aio(…); a check that runs the policy again is put on the test as a mark"
+)
 
 
 def run(plan: Plan) -> Replay:
@@ -32,14 +35,7 @@ def run(plan: Plan) -> Replay:
         UsageError: called inside a running event loop, or the policy cannot be bound.
         PolicyError: the policy returned something other than messages.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise UsageError(
-            "ctx_replay was called inside a running event loop: await ctx_replay.aio(…)"
-        )
+    refuse_running_loop("a replay", instead=IN_AN_ASYNC_TEST)
     core = _replay(plan)
     resume: Callable[[], Awaitable[Any]] = partial(core.send, None)
     with asyncio.Runner() as runner:
@@ -70,6 +66,25 @@ async def run_async(plan: Plan) -> Replay:
             resume = partial(core.send, await awaitable)
         except (Exception, EndlessSummarising) as error:  # the core says where the policy raised it
             resume = partial(core.throw, error)
+
+
+def refuse_running_loop(called: str, *, instead: str = "") -> None:
+    """Refuse to go on inside a running event loop, where no other one can be run.
+
+    Args:
+        called: a fixture with an ``aio``, or what else was called.
+        instead: what to do.
+
+    Raises:
+        UsageError: inside one.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(
+        f"{called} was called inside a running event loop: {instead or f'await {called}.aio(…)'}"
+    )
 
 
 async def _wait(awaitable: Awaitable[Any]) -> Any:
@@ -104,12 +119,8 @@ def _replay(plan: Plan) -> Core:
         probes=probes,
         summarises=session.summarises,
         persists=session.bound.shape.persists,
+        takes_budget="budget" in session.bound.extras,
     )
-
-
-def _probe_point(transcript: Transcript, fact: Fact) -> int:
-    """Return how many messages stand before a fact's probe."""
-    return len(transcript.messages) if fact.asked_at is None else fact.asked_at
 
 
 class _Snapshots:
@@ -117,7 +128,7 @@ class _Snapshots:
 
     def __init__(self, plan: Plan, originals: Originals) -> None:
         self.plan, self.originals = plan, originals
-        self.waiting = sorted({_probe_point(plan.transcript, f) for f in plan.transcript.facts})
+        self.waiting = sorted({probe_point(plan.transcript, f) for f in plan.transcript.facts})
         self.taken: dict[int, Session] = {}
 
     def take(self, session: Session, history: int) -> None:
@@ -142,7 +153,7 @@ class _Snapshots:
 
 
 def _probe(plan: Plan, fact: Fact, snapshots: _Snapshots) -> Core:
-    point = _probe_point(plan.transcript, fact)
+    point = probe_point(plan.transcript, fact)
     requests = []
     for number, wording in enumerate(fact.wordings):
         session = yield from snapshots.at(point)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from inspect import isawaitable
+from operator import is_
 from typing import Any
 
 from pytest_ctxguard.errors import PolicyError
 from pytest_ctxguard.policies.protocol import BoundPolicy, bind, made, policy_name
 from pytest_ctxguard.replay.history import Originals, Stored, View
-from pytest_ctxguard.replay.origin import trace, unchanged
+from pytest_ctxguard.replay.origin import trace
 from pytest_ctxguard.replay.plan import Plan
 from pytest_ctxguard.replay.recorder import EndlessPolicy, EndlessSummarising, Recorder
 from pytest_ctxguard.replay.values import Request
@@ -28,7 +29,10 @@ class Session:
     def __init__(self, plan: Plan, originals: Originals) -> None:
         self._plan, self._originals = plan, originals
         self._recorder = Recorder(
-            plan.counter, tools=plan.transcript.tools, summariser=plan.summariser
+            plan.counter,
+            tools=plan.transcript.tools,
+            summariser=plan.summariser,
+            size=originals.handed.count,
         )
         offered: dict[str, Any] = {
             "budget": plan.budget,
@@ -108,27 +112,30 @@ class Session:
         history: Sequence[Message],
         asked: bool,
     ) -> Request:
+        changed = self._originals.changed(view, given)
         messages, origins = trace(
             output,
             given,
             view.messages,
+            changed=changed,
+            index=lambda: self._originals.index(view),
             bases=view.origins,
             uncut=() if self._stored is None else history,
-            key=self._originals.key,
             value=self._originals.value,
         )
-        changed = self._originals.changed(view, given)
         summaries, counted = self._recorder.take()
-        cut = not unchanged(messages, view.messages)
+        cut = messages != view.messages
         other = asked or self._stored is not None  # no beginning of the transcript
-        whole = self.count(view.messages) if other else self._originals.tokens(len(history))
-        tokens = self.count(messages) if cut else whole
+        whole = (
+            self._originals.count(view.messages) if other else self._originals.tokens(len(history))
+        )
+        tokens = self._originals.count(messages) if cut else whole
         declared = self.bound.shape.mutates
         return Request(
             messages=messages,
             origins=origins,
             tokens=tokens,
-            acted=cut if self._stored is None else not unchanged(messages, history),
+            acted=cut if self._stored is None else messages != tuple(history),
             mutated=() if declared else _mutated(handed, given, changed),
             aliased=output is handed and not declared,
             given_tokens=whole,
@@ -137,17 +144,13 @@ class Session:
             counted=counted,
         )
 
-    def count(self, messages: Sequence[Message]) -> int:
-        """Return the exact tokens of a request."""
-        return self._plan.counter.count(messages, tools=self._plan.transcript.tools)
-
 
 def _mutated(
     handed: Sequence[Message], given: Sequence[Message], changed: Sequence[int]
 ) -> tuple[str, ...]:
     """Say what a policy changed in the list it was handed, or in the messages of that list."""
     edited = [f"message {i}" for i in changed]
-    same = len(handed) == len(given) and all(a is b for a, b in zip(handed, given, strict=False))
+    same = len(handed) == len(given) and all(map(is_, handed, given))
     return tuple(edited if same else ["the list of messages", *edited])
 
 
@@ -162,6 +165,8 @@ def _check_output(name: str, output: Any, place: str) -> None:
             f"policy {name} returned {type(output).__name__} at {place}; "
             f"a policy returns the list of messages to send{declare}"
         )
+    if all(issubclass(kind, Mapping) for kind in set(map(type, output))):
+        return  # asked of each message, this takes long
     for index, message in enumerate(output):
         if not isinstance(message, Mapping):
             raise PolicyError(

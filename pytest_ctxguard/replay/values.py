@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from pytest_ctxguard.replay.calls import Counted, Summary
-from pytest_ctxguard.replay.carried import Carried, sightings
+from pytest_ctxguard.prefix.changes import Change, changes
+from pytest_ctxguard.prefix.cost import BreakEven, Cost, cuts
+from pytest_ctxguard.prefix.recorded import answer_of, output_of, seconds
+from pytest_ctxguard.prefix.rules import Rule, find_rule, load_rules
+from pytest_ctxguard.prefix.sent import Sent
+from pytest_ctxguard.prefix.simulate import simulate
+from pytest_ctxguard.replay.calls import Counted, Summary, SummaryUse, summary_use
+from pytest_ctxguard.replay.carried import Carried, carried
+from pytest_ctxguard.replay.fate import Fate, fate
 from pytest_ctxguard.replay.origin import Origin
 from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.model import Call, Transcript
+from pytest_ctxguard.transcript.model import Call, Fact, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,7 @@ class Replay:
         probes: fact name -> one request per wording.
         summarises: whether the policy was given a summariser.
         persists: whether it was declared to write its cuts back into the history.
+        takes_budget: whether it was given the budget, which it asks for in its signature.
     """
 
     transcript: Transcript
@@ -108,6 +117,7 @@ class Replay:
     probes: Mapping[str, tuple[Request, ...]] = field(default_factory=dict)
     summarises: bool = False
     persists: bool = False
+    takes_budget: bool = False
 
     def __repr__(self) -> str:
         """Name the replay; its requests would fill pages of a failing test's report."""
@@ -135,14 +145,70 @@ class Replay:
         return tuple(step.request.summaries for step in self.steps)
 
     @property
-    def summary_tokens(self) -> int:
-        """Input tokens of all that the summariser was shown at the calls; not part of billed."""
-        return sum(summary.tokens for summaries in self.summaries for summary in summaries)
+    def summary_use(self) -> SummaryUse:
+        """What the summariser took at the calls; not part of billed."""
+        return summary_use(chain.from_iterable(self.summaries))
+
+    @property
+    def probe_summary_use(self) -> SummaryUse:
+        """What it took for the probes, which no session would pay."""
+        asked = chain.from_iterable(self.probes.values())
+        return summary_use(summary for request in asked for summary in request.summaries)
 
     def buckets(self, step: Step | None = None) -> Buckets:
         """Split the tokens of one step (the last one by default) by what they carry."""
         request = (step or self.final).request
         return buckets(self.counter, request.messages, tools=self.transcript.tools)
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """The requests of all calls, as a provider's cache is shown them."""
+        return tuple(
+            Sent(
+                messages=step.request.messages,
+                tools=self.transcript.tools,
+                answer=answer_of(self.transcript, step.call),
+                tokens=step.request.tokens,
+                at=seconds(step.call),
+                output=output_of(self.transcript, step.call, counter=self.counter),
+            )
+            for step in self.steps
+        )
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What changed from each request to the next, in the order of tools, system, messages."""
+        return changes(self.sent, counter=self.counter, one_session=True)
+
+    def cost(
+        self, provider: str, *, pace: float | None = None, rules: Mapping[str, Rule] | None = None
+    ) -> Cost:
+        """Return what the session costs with a provider's prompt cache.
+
+        Args:
+            provider: the name of its rules.
+            pace: seconds from call to call; ``None``: as recorded, or all at once.
+            rules: rules by name; ``None``: the built-in ones.
+
+        Raises:
+            UsageError: there are no such rules, or the pace is no number of 0 or more.
+        """
+        rule = find_rule(load_rules() if rules is None else rules, provider)
+        return Cost(
+            simulate(self.sent, rule=rule, counter=self.counter, pace=pace, one_session=True)
+        )
+
+    def cuts(
+        self, provider: str, *, rules: Mapping[str, Rule] | None = None
+    ) -> Mapping[int, BreakEven]:
+        """Say of each call whose prefix breaks when the cut there pays, if ever.
+
+        Raises:
+            UsageError: there are no such rules.
+        """
+        rule = find_rule(load_rules() if rules is None else rules, provider)
+        changed = changes(self.sent, counter=self.counter, order=rule.order, one_session=True)
+        return cuts(changed, uncut=[step.history_tokens for step in self.steps], rule=rule)
 
     def carried(self, fact: str) -> Carried:
         """Say in which requests a fact's value stands, and where it comes from.
@@ -151,17 +217,32 @@ class Replay:
             UsageError: the transcript has no such fact.
         """
         planted = self.transcript.fact(fact)
-        source = self.transcript.messages[planted.planted_at]
-        known: dict[int, bool] = {}  # the messages live as long as this
+        calls = [(step.call.history, step.request) for step in self.steps]
+        return carried(planted, self.transcript, probes=self.probes[planted.name], calls=calls)
 
-        def look(requests: Sequence[Request]) -> tuple[Any, ...]:
-            return tuple(
-                sightings(planted, r.messages, origins=r.origins, planted=source, known=known)
-                for r in requests
-            )
+    def fate(self, fact: str) -> Fate:
+        """Say what became of a fact when summaries took the place of its message.
 
-        after = [s.request for s in self.steps if s.call.history > planted.planted_at]
-        return Carried(planted.name, look(self.probes[planted.name]), look(after))
+        Raises:
+            UsageError: the transcript has no such fact.
+        """
+        planted = self.transcript.fact(fact)
+        asked_at = probe_point(self.transcript, planted)
+        return fate(
+            planted,
+            self.transcript.messages[planted.planted_at],
+            calls=[
+                (step.call.index, step.request)
+                for step in self.steps
+                if planted.planted_at < step.call.history <= asked_at
+            ],
+            probes=self.probes[planted.name],
+        )
+
+
+def probe_point(transcript: Transcript, fact: Fact) -> int:
+    """Return how many messages stand before a fact's probe."""
+    return len(transcript.messages) if fact.asked_at is None else fact.asked_at
 
 
 def digest(value: Any) -> str:

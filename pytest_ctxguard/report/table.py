@@ -1,15 +1,15 @@
-"""The policy table: one row per policy on one transcript, as text and as JSON."""
+"""The policy table: one row per policy on one transcript, as values and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
 from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.recall.asking import Spent
+from pytest_ctxguard.replay.calls import SummaryUse
+from pytest_ctxguard.replay.fate import Fate
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Buckets
 
@@ -21,11 +21,13 @@ class FactCell:
     Attributes:
         carried: whether every probe request has the value.
         origin: where it comes from there, most direct first; empty if nowhere.
+        fate: what became of it when summaries took the place of its message.
         answers: the model's answers, or ``None`` in the structure tier.
     """
 
     carried: bool
     origin: tuple[str, ...]
+    fate: Fate
     answers: Answers | None
 
     def as_json(self) -> dict[str, Any]:
@@ -37,10 +39,34 @@ class FactCell:
             "answered": None if answers is None else answers.hits,
             "of": None if answers is None else len(answers.usable),
             "outcomes": {} if answers is None else dict(answers.outcomes),
+            "abstained": None if answers is None else answers.outcomes.get("abstained", 0),
+            "misses": [] if answers is None else _misses(answers),
+            "without_shared_word": None if answers is None else _without_shared_word(answers),
+            "calls": {} if answers is None else dict(answers.called),
+            "fate": self.fate.state,
+            "summaries": [asdict(told) for told in self.fate.summaries],
         }
 
 
-@dataclass(frozen=True, slots=True)
+def _without_shared_word(answers: Answers) -> dict[str, int]:
+    trials = answers.without_overlap
+    return {"answered": sum(trial.outcome == "hit" for trial in trials), "of": len(trials)}
+
+
+def _misses(answers: Answers) -> list[dict[str, str]]:
+    return [
+        {
+            "trial": trial.id,
+            "wording": trial.wording,
+            "outcome": trial.outcome,
+            "answer": trial.text,
+        }
+        for trial in answers.usable
+        if trial.outcome != "hit"
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One policy on one transcript.
 
@@ -52,6 +78,9 @@ class Row:
         own_estimate: the largest request by the policy's own estimator, if it has one.
         buckets: tokens of the last request by what they carry.
         facts: fact name -> its cell.
+        summariser: name of what summarised; ``None``: nothing did.
+        summaries: what it took at the calls.
+        probe_summaries: what it took for the probes.
     """
 
     policy: str
@@ -61,40 +90,84 @@ class Row:
     own_estimate: int | None
     buckets: Buckets
     facts: Mapping[str, FactCell]
+    summariser: str | None = None
+    summaries: SummaryUse = field(default_factory=SummaryUse)
+    probe_summaries: SummaryUse = field(default_factory=SummaryUse)
+
+    @property
+    def total(self) -> int:
+        """All input tokens: those billed, and what the summariser was shown at the calls."""
+        return self.billed + self.summaries.input
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented keys."""
         return {
             "policy": self.policy,
             "billed_input_tokens": self.billed,
+            "summariser": self.summariser,
+            "summariser_tokens": None if self.summariser is None else _taken(self.summaries),
+            "summariser_tokens_at_probes": None
+            if self.summariser is None
+            else _taken(self.probe_summaries),
+            "total_input_tokens": self.total,
             "final_tokens": self.final,
             "largest_request_tokens": self.largest,
             "largest_by_own_estimate": self.own_estimate,
             "buckets": asdict(self.buckets),
             "facts": {name: cell.as_json() for name, cell in self.facts.items()},
+            "controls": {
+                name: _controls(cell.answers) for name, cell in self.facts.items() if cell.answers
+            },
         }
 
 
+def _controls(answers: Answers) -> dict[str, Any]:
+    unusable = {t.wording: t.controls.reason for t in answers.trials if not t.controls.usable}
+    return {
+        **asdict(answers.controls),
+        "normalised": answers.normalised,
+        "unusable": unusable,
+    }
+
+
+def _taken(use: SummaryUse) -> dict[str, Any]:
+    return {
+        "input": use.input,
+        "output": use.output,
+        "calls": use.calls,
+        "stopped_at_length": use.at_length,
+        "failed": dict(use.failed),
+    }
+
+
 def make_row(
-    name: str, replay: Replay, *, policy: Any, answers: Mapping[str, Answers] | None
+    replay: Replay,
+    *,
+    policy: Any,
+    answers: Mapping[str, Answers] | None,
+    summariser: str | None = None,
 ) -> Row:
     """Measure one replay.
 
     Args:
-        name: the policy's name in the table.
-        replay: what to measure.
+        replay: what to measure; its label is the policy's name in the table.
         policy: the policy itself; its ``estimator``, if any, says what it believed.
         answers: fact name -> answers, or ``None`` in the structure tier.
+        summariser: name of what summarised for it, if anything did.
     """
     requests = [step.request for step in replay.steps]
     estimator = getattr(policy, "estimator", None)
     facts = {}
     for fact in replay.transcript.facts:
         carried = replay.carried(fact.name)
-        told = None if answers is None else answers[fact.name]
-        facts[fact.name] = FactCell(carried.at("probe"), carried.sources, told)
+        facts[fact.name] = FactCell(
+            carried=carried.at("probe"),
+            origin=carried.sources,
+            fate=replay.fate(fact.name),
+            answers=None if answers is None else answers[fact.name],
+        )
     return Row(
-        policy=name,
+        policy=replay.label,
         billed=replay.tokens.billed,
         final=replay.tokens.final,
         largest=max(replay.tokens.by_call),
@@ -102,57 +175,42 @@ def make_row(
         and max(estimator.request(r.messages, replay.transcript.tools) for r in requests),
         buckets=replay.buckets(),
         facts=facts,
+        summariser=summariser,
+        summaries=replay.summary_use,
+        probe_summaries=replay.probe_summary_use,
     )
 
 
-def table_json(transcript: str, rows: Sequence[Row], *, model: str | None) -> dict[str, Any]:
-    """Return the table as the JSON value that ``table --json`` prints."""
-    return {
-        "transcript": transcript,
-        "model": model,
-        "policies": [row.as_json() for row in rows],
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTable:
+    """The policies of one transcript, compared.
 
+    Attributes:
+        transcript: its name.
+        budget: tokens the policies were asked to stay within.
+        rows: one per policy.
+        model: identity of what answered; ``None`` in the structure tier.
+        left_out: policies that need a summariser, where there was none.
+        spent: what asking took, summaries included; ``None`` in the structure tier.
+        seconds: wall time of the replays and the asking.
+    """
 
-def render_table(transcript: str, rows: Sequence[Row], *, budget: int, model: str | None) -> Table:
-    """Return the table for a terminal."""
-    answered = f"answered by {escape(model)}" if model else "structure tier, no model asked"
-    table = Table(
-        title=f"{escape(transcript)}, budget {budget:,} tokens; {answered}",
-        caption="share: of full history's or the dearest policy's billed tokens. "
-        "own estimate: the largest request as the policy itself estimated it.",
-    )
-    table.add_column("policy", no_wrap=True)
-    for head in ("billed", "share", "final", "largest", "own estimate"):
-        table.add_column(head, justify="right", overflow="fold")  # an ellipsis would eat digits
-    table.add_column("system / tools / results / talk", justify="right", overflow="fold")
-    for name in rows[0].facts:
-        table.add_column(escape(name), overflow="fold")
-    dearest = max(row.billed for row in rows)
-    for row in rows:
-        parts = row.buckets
-        table.add_row(
-            escape(row.policy),
-            f"{row.billed:,}",
-            f"{row.billed / dearest:.0%}",
-            f"{row.final:,}",
-            _against(row.largest, budget),
-            "" if row.own_estimate is None else _against(row.own_estimate, budget),
-            f"{parts.system} / {parts.tools} / {parts.tool_results} / {parts.conversation}",
-            *(_cell(cell) for cell in row.facts.values()),
-        )
-    return table
+    transcript: str
+    budget: int
+    rows: Sequence[Row]
+    model: str | None = None
+    left_out: Sequence[str] = ()
+    spent: Spent | None = None
+    seconds: float = 0.0
 
-
-def _against(tokens: int, budget: int) -> str:
-    over = tokens - budget
-    return f"{tokens:,} (+{over:,})" if over > 0 else f"{tokens:,}"
-
-
-def _cell(cell: FactCell) -> str:
-    kept = f"carried ({', '.join(cell.origin)})" if cell.carried else "dropped"
-    if cell.answers is None:
-        return kept
-    misses = ", ".join(f"{n} {name}" for name, n in cell.answers.outcomes.items() if name != "hit")
-    score = f"{cell.answers.hits}/{len(cell.answers.usable)} answered"
-    return f"{kept}\n{score}" + (f"\n{misses}" if misses else "")
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``table --json`` prints."""
+        return {
+            "transcript": self.transcript,
+            "budget": self.budget,
+            "model": self.model,
+            "policies": [row.as_json() for row in self.rows],
+            "left_out": list(self.left_out),
+            "spent": None if self.spent is None else asdict(self.spent),
+            "seconds": round(self.seconds, 1),
+        }

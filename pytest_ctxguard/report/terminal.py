@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pytest_ctxguard.recall.asking import Spent
+from pytest_ctxguard.report.recall import recall_lines
+
 Line = tuple[str, tuple[str, ...]]
 STYLES = {"fail": ("red",), "inconclusive": ("yellow",), "pass": ()}
 
 
-def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str]) -> Iterator[Line]:
+def summary_lines(
+    payloads: Sequence[dict[str, Any]], *, updated: Sequence[str], seed: int = 0
+) -> Iterator[Line]:
     """Yield the section's lines, each with its styles.
 
     Args:
         payloads: one per guarded test, as :mod:`pytest_ctxguard.plugin.record` makes them, with
             the test's ``outcome``.
         updated: baseline files that were written.
+        seed: what samples were drawn with; any but 0 is said.
     """
     for payload in sorted(payloads, key=lambda p: p["nodeid"]):
         yield payload["nodeid"], ("bold",)
         for replay in payload["replays"]:
             yield from _replay_lines(replay)
+        for recall in payload["recalls"]:
+            yield from ((line, ()) for line in recall_lines(recall))
+            yield from map(_judgement_line, recall["judgements"])
         for row in payload["laws"]:
             yield f"  {row['policy']}", ()
             yield _judgement_line(row)
@@ -30,8 +39,23 @@ def summary_lines(payloads: Sequence[dict[str, Any]], *, updated: Sequence[str])
         if payload["unchecked"]:
             yield f"  not checked in this tier: {', '.join(payload['unchecked'])}", ("yellow",)
     yield from _totals(payloads, hint=not updated)
+    if seed:
+        yield f"samples were drawn anew, with --ctxguard-seed {seed}", ("yellow",)
     for path in updated:
         yield f"baseline written: {path}", ("green",)
+
+
+def spent_lines(spent: Spent, *, notes: Sequence[str]) -> Iterator[Line]:
+    """Yield what asking the model took, if it was asked, and what was noted on the way."""
+    if spent.asked + spent.kept:
+        kept = f" ({spent.kept:,} kept from an earlier run)" if spent.kept else ""
+        yield (
+            f"model: {spent.asked + spent.kept:,} answers{kept}, {spent.prompt_tokens:,} prompt "
+            f"tokens billed, {spent.computed_tokens:,} computed, {spent.seconds:.0f} s",
+            (),
+        )
+    for text in notes:
+        yield text, ("yellow",)
 
 
 def _replay_lines(replay: dict[str, Any]) -> Iterator[Line]:
@@ -54,7 +78,8 @@ def _judgement_line(judgement: dict[str, Any]) -> Line:
 
 
 def _totals(payloads: Sequence[dict[str, Any]], *, hint: bool) -> Iterator[Line]:
-    judgements = [j for p in payloads for r in p["replays"] for j in r["judgements"]]
+    judged = [row for p in payloads for row in (*p["replays"], *p["recalls"])]
+    judgements = [judgement for row in judged for judgement in row["judgements"]]
     judgements += [row for p in payloads for row in p["laws"]]
     judgements += [row for p in payloads for row in p.get("agents", ())]
     counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_ctxguard.errors import CtxguardError, UsageError
+from pytest_ctxguard.program import run_program
 
 if TYPE_CHECKING:
     from pytest_ctxguard.server.running import Server
@@ -55,23 +56,20 @@ class CommandAgent:
             "ANTHROPIC_API_KEY": KEY,
         }
         try:
-            ended = subprocess.run(
+            ended = run_program(
                 list(self.command),
-                env={**os.environ, **endpoint, **self.environment},
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
                 timeout=self.timeout,
-                check=False,
+                environment={**os.environ, **endpoint, **self.environment},
             )
         except OSError as error:
-            raise CtxguardError(f"{name} cannot be run: {error.strerror}") from error
-        except subprocess.TimeoutExpired as error:
-            raise CtxguardError(f"{name} did not end within {self.timeout:g} seconds") from error
-        for line in ended.stderr.splitlines():
+            raise CtxguardError(f"{name} cannot be run: {error.strerror}") from None
+        except subprocess.TimeoutExpired:
+            raise CtxguardError(f"{name} did not end within {self.timeout:g} seconds") from None
+        output, errors = (text.decode("utf-8", "replace") for text in (ended.output, ended.errors))
+        for line in errors.splitlines():
             alert = any(level in line.upper() for level in LEVELS)
             LOG.log(logging.ERROR if alert else logging.INFO, "%s", line)
-        if ended.returncode and not ended.stdout.strip():
-            last = next(iter(ended.stderr.strip().splitlines()[-1:]), "nothing on stderr")
-            raise CtxguardError(f"{name} ended with status {ended.returncode}: {last}")
-        return ended.stdout
+        if ended.status and not output.strip():
+            last = next(iter(errors.strip().splitlines()[-1:]), "nothing on stderr")
+            raise CtxguardError(f"{name} ended with status {ended.status}: {last}")
+        return output

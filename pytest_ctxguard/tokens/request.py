@@ -9,13 +9,13 @@ units' ids joined are the ids of the whole prompt. A unit is encoded once and re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.tokens.chat_template import compile_template, qwen_template
-from pytest_ctxguard.tokens.growing import GrowingRequest
+from pytest_ctxguard.tokens.growing import Units
 from pytest_ctxguard.tokens.masking import NOTES, Masker, SpecialTokens
 from pytest_ctxguard.tokens.pieces import encode_pieces, encode_plain
 from pytest_ctxguard.tokens.seen import Seen, parse_or_keep, see
@@ -89,13 +89,10 @@ class RequestEncoder:
             map(len, self._pieces(messages, tools=tools, generation_prompt=generation_prompt))
         )
 
-    def growing(
-        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> Callable[[int], int]:
-        """Return what counts the first ``n`` messages; they are read once, and must not change."""
+    def units(self, *, tools: Sequence[Mapping[str, Any]] = ()) -> Units:
+        """Return what the tokens of requests with these tools are the sum of."""
         definitions = json.dumps(list(tools), ensure_ascii=False)
-        return GrowingRequest(
-            messages,
+        return Units(
             head=lambda system: len(self._head_ids(system, definitions)),
             unit=lambda unit: len(self._unit_ids(unit)),
             tail=len(self._generation),

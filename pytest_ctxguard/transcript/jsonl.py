@@ -16,13 +16,15 @@ Every line is an object with one ``type``:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pytest_ctxguard.cache import write_atomically
+from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.document import Document, open_document
+from pytest_ctxguard.transcript.facts import problem_of
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Compaction, Transcript
 from pytest_ctxguard.transcript.pairing import pair
@@ -119,13 +121,8 @@ class _Reader:
             raise self.fail("has no messages; nothing could be replayed")
         self._check_results(header)
         compactions = tuple(self._compaction(n, value) for n, value in self.compactions)
-        facts = tuple(read_fact(fact, n, self.messages, self.fail) for n, fact in self.facts)
-        seen: set[str] = set()
-        for (n, _), fact in zip(self.facts, facts, strict=True):
-            if fact.name in seen:
-                raise self.fail(f"a second fact named {fact.name!r}; rename one", n)
-            seen.add(fact.name)
-        return Transcript(
+        facts = tuple(read_fact(fact, self._at(n)) for n, fact in self.facts)
+        transcript = Transcript(
             name=header["name"],
             messages=tuple(self.messages),
             tools=tuple(self.tools),
@@ -134,6 +131,21 @@ class _Reader:
             compactions=compactions,
             provenance=header.get("provenance", {}),
         )
+        self._check_facts(transcript)
+        return transcript
+
+    def _at(self, n: int) -> Callable[[str], TranscriptError]:
+        return lambda what: self.fail(what, n)
+
+    def _check_facts(self, transcript: Transcript) -> None:
+        seen: set[str] = set()
+        for (n, _), fact in zip(self.facts, transcript.facts, strict=True):
+            if fact.name in seen:
+                raise self.fail(f"a second fact named {fact.name!r}; rename one", n)
+            seen.add(fact.name)
+            problem = problem_of(fact, transcript)
+            if problem:
+                raise self.fail(f"fact {fact.name!r}: {problem}", n)
 
     def _row(self, n: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
         if row.get("type") not in tuple(KEYS):  # may be unhashable

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.transcript.matching import CONTAINS, Match, contains, contains_pattern
 from pytest_ctxguard.transcript.messages import Message, instructions, tool_rounds, turn_starts
 
-FACT_KINDS = ("identifier", "rule")
+Kind = Literal["identifier", "rule", "update", "forbidden", "multi-hop"]
+FACT_KINDS: tuple[Kind, ...] = ("identifier", "rule", "update", "forbidden", "multi-hop")
+Lifetime = Literal["turn", "session", "durable"]
+LIFETIMES: tuple[Lifetime, ...] = ("turn", "session", "durable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProbe:
+    """A tool call that a fact is read from, as agents use facts.
+
+    Attributes:
+        name: the tool that must be called; one of the transcript's.
+        argument: which of its arguments must have the fact's value.
+        arguments: other arguments and the value each must have, whatever the fact's is.
+    """
+
+    name: str
+    argument: str
+    arguments: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +39,22 @@ class Fact:
     Attributes:
         name: unique in its transcript.
         value: the planted text.
-        kind: ``identifier`` (a name or number) or ``rule`` (a standing instruction).
+        kind: ``identifier`` (a name or number), ``rule`` (a standing instruction), ``update``
+            (takes the place of older values), ``forbidden`` (a secret, or what was withdrawn:
+            must be gone) or ``multi-hop`` (needs other facts as well).
         planted_at: index of the message that states it.
         asked_at: index of the user message a probe replaces; ``None`` appends the probe.
         wordings: the questions; together they are the panel a claim counts over.
-        accepts: answers that count as a hit; the value alone when empty.
+        accepts: answers that count as a hit; the value alone when empty. Under ``match="regex"``
+            regular expressions, at least one.
         look_alikes: other values in the transcript that a confused answer may give.
         shape: a regular expression that any candidate value matches, right or wrong.
+        lifetime: how long it must be known: ``turn`` (gone in later turns), ``session``, or
+            ``durable`` (beyond it; in the one session of a transcript the same).
+        match: how values are found in a text; see :mod:`pytest_ctxguard.transcript.matching`.
+        supersedes: the older values an ``update`` takes the place of; wrong answers now.
+        links: names of the other facts that a ``multi-hop`` needs.
+        tool: asked for as a call of this tool; ``None``: as text.
     """
 
     name: str
@@ -39,25 +66,43 @@ class Fact:
     asked_at: int | None = None
     accepts: tuple[str, ...] = ()
     look_alikes: tuple[str, ...] = ()
+    lifetime: Lifetime = "session"
+    match: Match = "word"
+    supersedes: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    tool: ToolProbe | None = None
 
     @property
     def accepted(self) -> tuple[str, ...]:
         """Every answer that counts as a hit."""
         return self.accepts or (self.value,)
 
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """Every value that is known to be a wrong answer: look-alikes and superseded ones."""
+        return (*self.look_alikes, *self.supersedes)
+
+    @property
+    def must_be_gone(self) -> bool:
+        """Whether it must be gone by the time of its probe: forbidden, or of one turn only."""
+        return self.kind == "forbidden" or self.lifetime == "turn"
+
+    def finds(self, value: str, text: str) -> bool:
+        """Tell whether any value stands in a text, by this fact's way of matching.
+
+        Where that is by regular expression, a value is no pattern and stands there as a word.
+        """
+        return CONTAINS.get(self.match, contains)(text, value)
+
+    def matches(self, text: str) -> bool:
+        """Tell whether an accepted answer stands in a text."""
+        if self.match == "regex":
+            return any(contains_pattern(text, pattern) for pattern in self.accepts)
+        return any(self.finds(answer, text) for answer in self.accepted)
+
     def mentions(self, text: str) -> bool:
         """Tell whether the value, or another accepted form of it, stands in a text."""
-        return any(contains(text, value) for value in (self.value, *self.accepts))
-
-
-def contains(text: str, value: str) -> bool:
-    """Tell whether a value stands in a text as a word of its own, in any case.
-
-    ``4417`` is neither in ``44170`` nor in ``pay-4417-x``. The word boundary is ASCII, so
-    that a number is found inside Chinese or Japanese, which write no spaces.
-    """
-    pattern = rf"(?<![A-Za-z0-9_-]){re.escape(value)}(?![A-Za-z0-9_-])" if value else r"(?!)"
-    return re.search(pattern, text, re.IGNORECASE) is not None
+        return self.finds(self.value, text) or self.matches(text)
 
 
 @dataclass(frozen=True, slots=True)

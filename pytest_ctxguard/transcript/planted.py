@@ -1,96 +1,94 @@
-"""Planted facts in the JSONL format: reading, checking, writing."""
+"""Planted facts in the JSONL format: reading and writing."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from typing import Any
 
-from pytest_ctxguard.errors import TranscriptError
-from pytest_ctxguard.transcript.messages import Message, full_text, is_user
-from pytest_ctxguard.transcript.model import FACT_KINDS, Fact, contains
+from pytest_ctxguard.errors import CtxguardError
+from pytest_ctxguard.transcript.facts import LISTS
+from pytest_ctxguard.transcript.model import Fact, ToolProbe
 
-TEXT_KEYS = ("name", "value", "kind", "shape")
-LIST_KEYS = ("wordings", "accepts", "look_alikes")
-INDEX_KEYS = ("planted_at", "asked_at")
-OPTIONAL = {"asked_at", "accepts", "look_alikes"}
+TEXTS = ("name", "value", "kind", "shape", "lifetime", "match")
+INDICES = ("planted_at", "asked_at")
+ALWAYS = (
+    "name", "value", "kind", "shape", "planted_at", "asked_at", "wordings", "accepts", "look_alikes"
+)  # fmt: skip
+"""Written for every fact; any other key only where it says something, since every key is part of
+a fact's fingerprint."""
+TOOL = ("name", "argument", "arguments")
 
-Fail = Callable[[str, int | None], TranscriptError]
+Fail = Callable[[str], CtxguardError]
 
 
 def dump_fact(fact: Fact) -> dict[str, Any]:
     """Return the JSON object of a fact; :func:`read_fact` reads it back."""
-    row: dict[str, Any] = {key: getattr(fact, key) for key in (*TEXT_KEYS, *INDEX_KEYS)}
-    row.update({key: list(getattr(fact, key)) for key in LIST_KEYS})
+    row = {key: _json(getattr(fact, key)) for key in ALWAYS}
+    for field in fields(Fact):
+        value = getattr(fact, field.name)
+        if field.name not in row and value != field.default:
+            row[field.name] = _json(value)
     return row
 
 
-def read_fact(row: Any, line: int, messages: Sequence[Message], fail: Fail) -> Fact:
-    """Check one fact against its transcript and return it.
+def _json(value: Any) -> Any:
+    if isinstance(value, ToolProbe):
+        return {key: getattr(value, key) for key in TOOL if getattr(value, key)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_fact(row: Any, fail: Fail) -> Fact:
+    """Return the fact of a JSON object; whether it fits its transcript is another question.
 
     Args:
         row: the JSON object.
-        line: where it stands, for the error.
-        messages: the transcript's messages.
-        fail: makes the error, with the file's path.
+        fail: makes the error, with its place.
     """
     if not isinstance(row, dict):
-        raise fail("`fact` must be an object", line)
-    keys = {*TEXT_KEYS, *LIST_KEYS, *INDEX_KEYS}
+        raise fail("`fact` must be an object")
+    optional = {field.name for field in fields(Fact) if field.default is not MISSING}
+    keys = {field.name for field in fields(Fact)}
     for key in sorted(set(row) ^ keys):
         if key not in keys:
-            raise fail(f"unknown key {key!r}; a fact has: {', '.join(sorted(keys))}", line)
-        if key not in OPTIONAL:
-            raise fail(f"the fact has no {key!r}", line)
-    _check_types(row, line, fail)
-    values: dict[str, Any] = {key: row.get(key) for key in (*TEXT_KEYS, *INDEX_KEYS)}
-    values.update({key: tuple(row.get(key, ())) for key in LIST_KEYS})
-    fact = Fact(**values)
-    problem = problem_of(fact, messages)
-    if problem:
-        raise fail(f"fact {fact.name!r}: {problem}", line)
-    return fact
+            raise fail(f"unknown key {key!r}; a fact has: {', '.join(sorted(keys))}")
+        if key not in optional:
+            raise fail(f"the fact has no {key!r}")
+    return Fact(**typed({key: row[key] for key in row}, fail))
 
 
-def _check_types(row: dict[str, Any], line: int, fail: Fail) -> None:
-    for key in TEXT_KEYS:
-        if not isinstance(row[key], str) or not row[key]:
-            raise fail(f"{key!r} must be text, and not empty", line)
-    for key in LIST_KEYS:
-        values = row.get(key, [])
-        if not isinstance(values, list) or not all(isinstance(v, str) and v for v in values):
-            raise fail(f"{key!r} must be a list of texts", line)
-    for key in INDEX_KEYS:
-        value = row.get(key)
-        allowed = value is None and key in OPTIONAL
-        if not allowed and (not isinstance(value, int) or isinstance(value, bool)):
-            raise fail(f"{key!r} must be the index of a message, from 0", line)
+def typed(row: dict[str, Any], fail: Fail) -> dict[str, Any]:
+    """Return the fields of a fact with the types they have in Python; others as they are."""
+    for key in (*TEXTS, *LISTS, *INDICES):
+        if key in row:
+            _check_type(key, row[key], fail)
+    values = {key: tuple(value) if key in LISTS else value for key, value in row.items()}
+    if values.get("tool") is not None:
+        values["tool"] = _read_tool(values["tool"], fail)
+    return values
 
 
-def problem_of(fact: Fact, messages: Sequence[Message]) -> str | None:
-    """Return what keeps a fact from being asked for, or None."""
-    if fact.kind not in FACT_KINDS:
-        return f"kind {fact.kind!r} is not one of {', '.join(FACT_KINDS)}"
-    if not fact.wordings:
-        return "has no wordings, so nothing could be asked"
-    if isinstance(fact.wordings, str):
-        return "its wordings are one text; give a sequence of texts"
-    if not 0 <= fact.planted_at < len(messages):
-        return f"planted_at {fact.planted_at} is not a message; there are {len(messages)}"
-    if not contains(full_text(messages[fact.planted_at]), fact.value):
-        return f"its value {fact.value!r} is not in message {fact.planted_at}, where it is planted"
-    if fact.asked_at is not None and (
-        not fact.planted_at < fact.asked_at < len(messages) or not is_user(messages[fact.asked_at])
+def _check_type(key: str, value: Any, fail: Fail) -> None:
+    if key in TEXTS and (not isinstance(value, str) or not value):
+        raise fail(f"{key!r} must be text, and not empty")
+    if key in LISTS and not (
+        isinstance(value, list) and all(isinstance(item, str) and item for item in value)
     ):
-        return f"asked_at {fact.asked_at} is not a user message after the one that plants it"
-    for wording in fact.wordings:
-        if fact.mentions(wording):
-            return f"the wording {wording!r} gives the answer away"
-    for value in fact.look_alikes:
-        if any(contains(accepted, value) for accepted in fact.accepted):
-            return f"the look-alike {value!r} stands in an accepted answer, so nothing could hit"
-    try:
-        matches = re.fullmatch(fact.shape, fact.value, re.IGNORECASE)
-    except (re.error, OverflowError) as error:
-        return f"shape {fact.shape!r} is not a regular expression ({error})"
-    return None if matches else f"its value does not match its shape {fact.shape!r}"
+        raise fail(f"{key!r} must be a list of texts")
+    if key in INDICES:
+        allowed = value is None and key == "asked_at"
+        if not allowed and (not isinstance(value, int) or isinstance(value, bool)):
+            raise fail(f"{key!r} must be the index of a message, from 0")
+
+
+def _read_tool(row: Any, fail: Fail) -> ToolProbe:
+    wanted = "'tool' must be an object with `name`, `argument` and, if need be, `arguments`"
+    if not isinstance(row, dict) or not {"name", "argument"} <= set(row) <= set(TOOL):
+        raise fail(wanted)
+    others = row.get("arguments", {})
+    if not isinstance(others, dict) or not all(
+        isinstance(text, str) and text
+        for text in (row["name"], row["argument"], *others, *others.values())
+    ):
+        raise fail(f"{wanted}; names and values are texts")
+    return ToolProbe(name=row["name"], argument=row["argument"], arguments=others)

@@ -6,16 +6,19 @@ from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.answered import Answered
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import ModelMissing, UsageError
-from pytest_ctxguard.recall.answers import Answers, Control, Trial
-from tests.factories import case_of, employee, replayed, session
+from pytest_ctxguard.recall.answers import Answers, Trial
+from pytest_ctxguard.recall.controls import Controls
+from pytest_ctxguard.transcript.model import ToolProbe
+from tests.factories import case_of, employee, replayed, session, shard, tool
 
-USABLE = Control("hit", "abstained")
-DEAF = Control("other", "other")
+USABLE = Controls("hit", "abstained")
+DEAF = Controls("other", "other")
 MODEL = {"model": "tiny@1", "numerics": "avx2"}
 
 
-def trial(number, outcome="hit", text="It is 4417.", control=USABLE):
-    return Trial(f"employee/{number}", f"wording {number}", outcome, text, control)
+def trial(number, outcome="hit", text="It is 4417.", controls=USABLE, **fields):
+    wording = f"wording {number}"
+    return Trial(f"employee/{number}", wording, outcome, text, controls, **fields)
 
 
 def keep_all(messages):
@@ -52,7 +55,11 @@ def test_enough_answers():
     )
     assert (judgement.verdict, judgement.state) == ("pass", "new")
     assert judgement.promise == "answered(employee)"
-    assert judgement.summary == "2 of 3 usable wordings (2 hit, 1 invented)"
+    assert judgement.summary == (
+        "2 of 3 usable wordings (2 hit, 1 invented); 2 of 3 without a shared word; "
+        "3 wordings, a panel has 6 or more"
+    )
+    assert judgement.requests == 3
     metric = judgement.metrics["answered.employee"]
     assert (metric.value, metric.of) == (2, 3)
     assert metric.trials == {"employee/1": "hit", "employee/2": "invented", "employee/3": "hit"}
@@ -69,9 +76,10 @@ def test_the_fingerprint_is_the_instrument():
 
 
 def test_unusable_wordings_are_shown_and_do_not_count():
-    judgement = judge(trial(1), trial(2, "hit", control=DEAF))
+    judgement = judge(trial(1), trial(2, "hit", controls=DEAF))
     assert judgement.summary == (
-        "1 of 1 usable wordings (1 hit); 1 unusable: employee/2 other with the fact alone"
+        "1 of 1 usable wordings (1 hit); 1 unusable: employee/2 other with the fact alone; "
+        "1 of 1 without a shared word; 2 wordings, a panel has 6 or more"
     )
     assert judgement.metrics["answered.employee"].trials == {"employee/1": "hit"}
 
@@ -96,6 +104,7 @@ def test_too_few_answers_of_what_is_sent():
             allowed="at least 3",
             why="it is sent, but the model does not find it",
             remedy="send less that looks like the answer, or pin the value near the end",
+            requests=4,
         ),
     )
 
@@ -112,8 +121,8 @@ def test_more_than_the_usable_wordings_cannot_be_asked_for():
     with pytest.raises(UsageError) as caught:
         judge(
             trial(1),
-            trial(2, control=DEAF),
-            trial(3, control=Control("hit", "hit")),
+            trial(2, controls=DEAF),
+            trial(3, controls=Controls("hit", "hit")),
             promise=Answered("employee", 2),
         )
     assert str(caught.value) == (
@@ -183,8 +192,8 @@ def test_where_quotes_three_of_the_lost_and_measured_names_all():
 
 
 def test_a_hit_whose_wording_became_unusable_is_lost():
-    error = Control("error", "error")
-    judgement = judge(trial(1), trial(2), trial(3, "hit", control=error), old=OLD)
+    error = Controls("error", "error")
+    judgement = judge(trial(1), trial(2), trial(3, "hit", controls=error), old=OLD)
     assert judgement.verdict == "fail"
     assert judgement.findings[0].measured == "employee/3 unusable"
 
@@ -240,3 +249,74 @@ def test_a_changed_wording_is_another_instrument():
 
     assert fact_digest(employee()) == fact_digest(employee())
     assert fact_digest(employee()) != fact_digest(employee(wordings=("Which number?",)))
+
+
+def test_six_wordings_are_a_panel():
+    judgement = judge(*(trial(number) for number in range(1, 7)))
+    assert judgement.summary == "6 of 6 usable wordings (6 hit); 6 of 6 without a shared word"
+
+
+def test_wordings_that_share_words_with_what_plants_the_fact_are_told_apart():
+    shared = [trial(number, overlap=("number",)) for number in range(1, 6)]
+    judgement = judge(*shared, trial(6, "other", "Hm."))
+    assert judgement.summary.endswith("; 0 of 1 without a shared word")
+    judgement = judge(*shared, trial(6, overlap=("employee",)))
+    assert judgement.summary.endswith("; none without a shared word")
+
+
+def test_calls_of_other_tools_are_counted():
+    six = [trial(number, called="right") for number in range(1, 5)]
+    six += [trial(5, "other", "read_log {}", called="wrong_tool")]
+    six += [trial(6, "other", "read {}", called="unknown_tool")]
+    judgement = judge(*six, promise=Answered("employee", 5))
+    assert "; calls: 4 right, 1 wrong tool, 1 unknown tool; " in judgement.summary
+    assert judgement.findings[0].where.endswith(
+        "employee/5 other (wrong tool): 'read_log {}', employee/6 other (unknown tool): 'read {}'"
+    )
+    assert "calls" not in judge(*six[:4]).summary
+
+
+ALL = {"full": "hit", "restated": "hit", "again": "hit"}
+
+
+def test_the_controls_are_shown_where_all_were_run():
+    controls = Controls("hit", "abstained", **ALL)
+    six = [trial(number, controls=controls) for number in range(1, 4)]
+    six += [trial(number, "other", "Hm.", controls=controls) for number in range(4, 7)]
+    assert judge(*six).summary.endswith(
+        "; controls, of 6: full 6, alone 6, without 0, restated 6, unstable 0; normalised 0.50"
+    )
+    lost = Controls("hit", "abstained", full="other", restated="other", again="other")
+    assert judge(trial(1, controls=lost)).summary.endswith("; normalised none to win")
+
+
+def test_two_outcomes_of_one_request_are_inconclusive():
+    flips = Controls("hit", "abstained", **{**ALL, "again": "other"})
+    judgement = judge(trial(1, controls=flips), trial(2, controls=Controls("hit", "other", **ALL)))
+    assert judgement.verdict == "inconclusive"
+    [finding] = judgement.findings
+    assert finding.rule == "ctx_answered.unstable"
+    assert finding.what == "1 wordings of 'employee' have two outcomes for one request"
+    assert finding.measured == "employee/1 hit, then other"
+
+
+def test_a_fact_that_is_linked_to_is_part_of_the_instrument():
+    def fact_digest(other):
+        pair = shard(kind="multi-hop", links=("employee",))
+        replay = replayed(keep_all, session(facts=(other, pair)))
+        case = case_of(replay, answers=lambda name: Answers(name, (trial(1),)), model=lambda: MODEL)
+        return Answered("shard").judge(case).metrics["answered.shard"].fingerprint["fact"]
+
+    assert fact_digest(employee()) == fact_digest(employee())
+    assert fact_digest(employee()) != fact_digest(employee(look_alikes=("5830",)))
+
+
+def test_a_tool_probe_is_another_instrument():
+    opening = tool("open_ticket")
+    opening["function"]["parameters"]["properties"]["employee"] = {"type": "string"}
+    fact = employee(tool=ToolProbe(name="open_ticket", argument="employee"))
+    replay = replayed(keep_all, session(facts=(fact,), tools=(opening,)))
+    case = case_of(replay, answers=lambda name: Answers(name, (trial(1),)), model=lambda: MODEL)
+    metric = Answered("employee").judge(case).metrics["answered.employee"]
+    assert metric.fingerprint["answer_tokens"] == "128"
+    assert judge(trial(1)).metrics["answered.employee"].fingerprint["answer_tokens"] == "48"

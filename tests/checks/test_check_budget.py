@@ -34,6 +34,7 @@ def test_one_finding_at_the_largest_request():
             why="beyond the model's window the provider refuses; below it, it costs more",
             remedy="have the policy count what is sent (its argument `count` is exact: "
             "tools, template and tool-call arguments included)",
+            requests=2,
         ),
     )
 

@@ -1,11 +1,25 @@
 """``ctx_carried`` and ``ctx_absent``."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import UsageError
-from tests.factories import assistant, case_of, replayed, session, shard
+from pytest_ctxguard.replay.again import repeater
+from pytest_ctxguard.replay.run import Plan, run
+from pytest_ctxguard.transcript.library import find
+from tests.factories import (
+    LetterCounter,
+    assistant,
+    case_of,
+    employee,
+    replayed,
+    session,
+    shard,
+)
 
 
 def keep_all(messages):
@@ -40,6 +54,7 @@ def test_a_fact_that_was_dropped():
             allowed="carried in all of them",
             why="the model cannot answer from what it is not sent; it will guess",
             remedy="keep the message, pin its text, or have the summary carry the value",
+            requests=2,
         ),
     )
 
@@ -108,3 +123,146 @@ def test_a_promise_about_no_call_at_all_is_refused(kind):
 def test_an_unknown_fact(kind):
     with pytest.raises(UsageError, match="it has: employee, shard"):
         judge(kind("ticket"), keep_all)
+
+
+class Drops:
+    """Keeps everything, but drops the first turns at some budgets; counts how often it is run."""
+
+    def __init__(self, *at):
+        self.at, self.runs = at, 0
+
+    def __call__(self, messages, budget=0):
+        self.runs += 1
+        return messages[-2:] if budget in self.at else messages
+
+
+def swept(policy, budgets, fact="employee", transcript=None, **promise):
+    plan = Plan(transcript=transcript or session(), policy=policy, counter=LetterCounter())
+    again = repeater(plan)
+    case = case_of(run(plan), again=again)
+    return CarriedFact(fact, budgets=budgets, **promise).judge(case)
+
+
+def test_a_budget_in_a_hundred_at_which_the_fact_is_dropped():
+    transcript = find("incident-40")
+    assert len(transcript.calls) == 62
+    judgement = swept(Drops(3050), range(3000, 3100), "employee", transcript)
+    assert judgement.verdict == "fail"
+    assert (
+        judgement.summary == "in 6 of 6 requests at probe (original, echoed); lost at 1 of 100 "
+        "budgets"
+    )
+    (finding,) = judgement.findings
+    assert finding == Finding(
+        rule="ctx_carried.lost-at-budget",
+        what="the policy dropped 'employee' ('4417') at 1 of 100 budgets",
+        where="transcript incident-40, policy Drops, budget 3,050, wording 1",
+        measured="lost at 1 of 100 budgets: 3,050",
+        allowed="carried at every one",
+        why="the model cannot answer from what it is not sent; it will guess",
+        remedy="see what it cuts there: ctx_replay(…, budget=3050)",
+        requests=6,
+    )
+
+
+def test_the_first_budgets_are_listed_and_all_counted():
+    finding = swept(Drops(*range(10, 30)), range(1, 101)).findings[0]
+    assert (
+        finding.measured == "lost at 20 of 100 budgets: 10, 11, 12, 13, 14, 15, 16, 17 and 12 more"
+    )
+
+
+def test_a_fact_carried_at_every_budget():
+    judgement = swept(Drops(), [5, 50, 500])
+    assert judgement.verdict == "pass"
+    assert judgement.summary.endswith("; lost at 0 of 3 budgets")
+
+
+def test_the_replay_itself_may_lose_it_as_well():
+    plan = Plan(transcript=session(), policy=Drops(7), counter=LetterCounter(), budget=7)
+    again = repeater(plan)
+    judgement = CarriedFact("employee", budgets=[6, 7]).judge(case_of(run(plan), again=again))
+    assert [f.rule for f in judgement.findings] == [
+        "ctx_carried.lost",
+        "ctx_carried.lost-at-budget",
+    ]
+
+
+def test_a_sweep_of_every_call():
+    assert (
+        swept(Drops(8), [7, 8], at="every")
+        .findings[0]
+        .where.endswith("budget 8, call 2 since planting")
+    )
+
+
+def test_a_policy_without_a_budget_cannot_be_swept():
+    with pytest.raises(UsageError) as caught:
+        swept(keep_all, [7])
+    assert str(caught.value) == (
+        "ctx_carried(budgets=…): policy keep_all takes no budget, so it is the same at each. Name "
+        "a parameter `budget` in its signature, or leave budgets= out."
+    )
+
+
+def test_a_policy_that_breaks_down_at_a_budget_says_at_which():
+    def breaks(messages, budget=0):
+        return [][budget] if budget == 9 else messages
+
+    with pytest.raises(IndexError) as caught:
+        swept(breaks, [7, 9])
+    assert "ctxguard: at budget 9 of ctx_carried(budgets=…)" in caught.value.__notes__
+
+
+def test_a_replay_that_cannot_be_run_again_cannot_be_swept():
+    with pytest.raises(UsageError, match="ctx_carried: this replay cannot be run again"):
+        CarriedFact("employee", budgets=[7]).judge(case_of(replayed(keep_all)))
+
+
+BUDGETS = [
+    (7, "budgets=7 is no range or list of tokens"),
+    ("700", "budgets='700' is no range or list of tokens"),
+    (iter([7]), "is no range or list of tokens"),
+    ([], "budgets= has none in it, so nothing would be run"),
+    (range(5, 5), "budgets= has none in it, so nothing would be run"),
+    (range(0, 5), "budgets= has 0, not 1 or more"),
+    ([7, True], "budgets= has True, not 1 or more"),
+    ([7, 7.5], "budgets= has 7.5, not 1 or more"),
+]
+
+
+@pytest.mark.parametrize(("budgets", "what"), BUDGETS)
+def test_budgets_that_are_none(budgets, what):
+    with pytest.raises(UsageError, match=re.escape(what)):
+        CarriedFact("employee", budgets=budgets)
+
+
+def hop():
+    """Who owns the shard: said in message 2, and of use only beside the shard."""
+    said = assistant("Noted. Ines owns the slow one.")
+    owner = shard(name="owner", value="Ines", planted_at=2, kind="multi-hop", links=("shard",))
+    owner = replace(owner, shape=r"[A-Z]\w+", wordings=("Whom to page?",))
+    messages = (*session().messages[:2], said, *session().messages[3:])
+    return session(messages=messages, facts=(owner, shard(), employee()))
+
+
+HOPS = [
+    ((2, 5), []),
+    ((5,), ["the policy dropped 'owner' ('Ines')"]),
+    ((2,), ["the policy dropped 'shard', which 'owner' ('Ines') needs"]),
+    ((0,), ["the policy dropped 'owner' ('Ines') and 'shard', which it needs"]),
+]
+
+
+@pytest.mark.parametrize(("kept", "what"), HOPS)
+def test_a_fact_of_two_hops_says_which_was_dropped(kept, what):
+    def policy(messages, budget=0):
+        return [*(messages[i] for i in kept if i < len(messages) - 1), messages[-1]]
+
+    assert [f.what for f in judge(CarriedFact("owner"), policy, hop()).findings] == what
+    assert bool(swept(policy, [7], "owner", hop()).findings) is bool(what)
+
+
+def test_a_value_of_two_hops_is_absent_only_if_it_stands_nowhere():
+    assert judge(AbsentFact("owner"), lambda m: m[2:3], hop()).verdict == "fail"
+    assert judge(AbsentFact("owner"), lambda m: m[5:6], hop()).verdict == "pass"

@@ -46,12 +46,12 @@ def test_the_same_instrument_is_compared():
 
 def test_other_numerics_are_compared_with_a_warning():
     old = Metric(100, {"counter": "letters", "numerics": "neon"})
-    assert stand(old) == Standing(old=old, numerics_differ=True)
+    assert stand(old) == Standing(old=old, differing=("numerics",))
 
 
 def test_numerics_that_were_not_recorded():
     old = Metric(100, {"counter": "letters"})
-    assert stand(old) == Standing(old=old, numerics_differ=True)
+    assert stand(old) == Standing(old=old, differing=("numerics",))
 
 
 def test_another_instrument_is_incomparable():
@@ -69,4 +69,5 @@ def test_another_instrument_is_incomparable():
             remedy="undo the change of counter, numerics, rules, or accept: "
             "pytest --ctxguard-update",
         ),
+        differing=("counter", "numerics", "rules"),
     )

@@ -10,11 +10,12 @@ from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import check_facts, guarded
 from pytest_ctxguard.checks.guards import guard
 from pytest_ctxguard.errors import ContextGateFailure, UsageError
-from pytest_ctxguard.recall.answers import Answers, Control, Trial
+from pytest_ctxguard.recall.answers import Answers, Trial
+from pytest_ctxguard.recall.controls import Controls
 from pytest_ctxguard.replay.values import Replay
 from tests.factories import case_of, replay_of, replayed
 
-HIT = Trial("employee/1", "Which?", "hit", "4417", Control("hit", "other"))
+HIT = Trial("employee/1", "Which?", "hit", "4417", Controls("hit", "other"))
 
 
 def hold(replay, record=lambda judgement: None, **changes):
@@ -45,10 +46,44 @@ def test_its_findings_are_those_of_the_guard():
 def test_checks_in_the_body_raise_and_are_recorded():
     recorded = []
     held = hold(replay_of(50, 60), recorded.append)
-    assert held.check.budget(60) == (Judgement("budget", "largest of 2 requests 60 of 60 tokens"),)
+    kept = Judgement("budget", "largest of 2 requests 60 of 60 tokens", requests=2)
+    assert held.check.budget(60) == (kept,)
     with pytest.raises(ContextGateFailure, match="budget: 1 of 2 requests are over the budget"):
         held.check.budget(55)
     assert [judgement.verdict for judgement in recorded] == ["pass", "fail"]
+
+
+def test_judged_as_a_value_nothing_fails_and_nothing_is_recorded():
+    recorded = []
+    held = hold(replay_of(50, 60, 70), recorded.append)
+    judged = held.judge.budget(55)
+    assert (judged.verdict, judged.counts, judged.requests) == ("fail", {"over": 2}, 3)
+    kept = held.judge.budget(70)
+    assert (kept.verdict, kept.counts, kept.requests) == ("pass", {}, 3)
+    assert recorded == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "counts", "requests"),
+    [
+        (lambda judge: judge.carried("employee", at="every"), {"lost": 3}, 4),
+        (lambda judge: judge.absent("employee", at="every"), {"kept": 1}, 4),
+        (lambda judge: judge.honest(announce="dropped"), {"not-announced": 6}, 7),
+        (lambda judge: judge.summary(), {"never-asked": 4}, 4),
+    ],
+    ids=["carried", "absent", "honest", "summary"],
+)
+def test_counts_are_requests_that_break_a_rule_of_requests_judged(ask, counts, requests):
+    judged = ask(hold(replayed(lambda messages: messages[-2:])).judge)
+    assert (judged.counts, judged.requests) == (counts, requests)
+
+
+def test_one_fact_is_judged_at_a_time_as_a_value():
+    judge = hold(replayed(list)).judge
+    with pytest.raises(UsageError, match=r"replay.judge.carried judges one fact at a time"):
+        judge.carried("employee", "shard")
+    with pytest.raises(AttributeError, match=r"replay.judge has no 'bugdet'; it has: absent"):
+        judge.bugdet(3)
 
 
 def test_every_fact_named_is_judged_before_the_failure():
@@ -61,8 +96,8 @@ def test_every_fact_named_is_judged_before_the_failure():
 
 def test_what_is_inconclusive_passes_where_the_case_tolerates_it():
     replay = replayed(list)
-    miss = Trial("employee/1", "Which?", "other", "Hm.", Control("hit", "other"))
-    other = Trial("employee/2", "Who?", "hit", "4417", Control("hit", "other"))
+    miss = Trial("employee/1", "Which?", "other", "Hm.", Controls("hit", "other"))
+    other = Trial("employee/2", "Who?", "hit", "4417", Controls("hit", "other"))
     fields = {
         "answers": lambda fact: Answers(fact, (miss, other)),
         "model": lambda: {"model": "tiny@1", "numerics": "avx2"},
@@ -91,7 +126,7 @@ def test_an_unknown_check_lists_those_there_are():
         hold(replay_of(1)).check.bugdet(3)
     assert str(caught.value) == (
         "replay.check has no 'bugdet'; it has: absent, answered, budget, carried, honest, "
-        "no_repeats, summariser_faults, summary, token_cost, wellformed"
+        "lifetime, no_repeats, summariser_faults, summary, token_cost, unanswered, wellformed"
     )
 
 

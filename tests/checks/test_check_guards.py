@@ -28,6 +28,7 @@ def test_a_policy_that_never_acts_though_it_had_to():
             why="nothing was tested: this policy does what no policy does",
             remedy="check that the budget reaches the policy; a policy that is meant to send "
             "everything says so with ctx_replay(…, expect_identity=True)",
+            requests=2,
         ),
     )
 
@@ -71,6 +72,7 @@ def test_a_changed_history_is_a_finding_even_where_identity_is_expected():
             why="what it removes is gone for every later call",
             remedy="build a new list, and a new dict for each message that is shortened; what "
             "edits its input on purpose is declared: mutates(policy)",
+            requests=7,
         ),
     )
 

@@ -7,6 +7,7 @@ from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
 from pytest_ctxguard.checks.catalogue import CHECKS
 from pytest_ctxguard.checks.honest import Honest
+from pytest_ctxguard.checks.lifetime import Lifetime
 from pytest_ctxguard.checks.promise import is_count, make_promises
 from pytest_ctxguard.checks.repeats import NoRepeats
 from pytest_ctxguard.checks.summariser_faults import SummariserFaults
@@ -35,7 +36,7 @@ def test_arguments_become_promises(kind, args, kwargs, promises):
     assert make_promises(kind, args, kwargs) == tuple(promises)
 
 
-CARRIED = 'Usage: ctx_carried("fact", "another fact", at="probe")'
+CARRIED = 'Usage: ctx_carried("fact", "another fact", at="probe", budgets=range(…))'
 ABSENT = 'Usage: ctx_absent("fact", "another fact", at="probe")'
 ANSWERED = 'Usage: ctx_answered("fact", at_least=5, max_lost=0)'
 BUDGET = "Usage: ctx_budget(4000)"
@@ -49,7 +50,7 @@ REFUSED = [
         CarriedFact,
         ("a",),
         {"where": "probe"},
-        f"ctx_carried has no argument 'where'; it has: fact, at. {CARRIED}",
+        f"ctx_carried has no argument 'where'; it has: fact, at, budgets. {CARRIED}",
     ),
     (
         CarriedFact,
@@ -148,10 +149,12 @@ def test_the_catalogue_has_every_marker_under_its_name():
         "ctx_budget": ("ctx_budget", "structure"),
         "ctx_carried": ("ctx_carried", "structure"),
         "ctx_honest": ("ctx_honest", "structure"),
+        "ctx_lifetime": ("ctx_lifetime", "structure"),
         "ctx_no_repeats": ("ctx_no_repeats", "structure"),
         "ctx_summariser_faults": ("ctx_summariser_faults", "structure"),
         "ctx_summary": ("ctx_summary", "structure"),
         "ctx_token_cost": ("ctx_token_cost", "structure"),
+        "ctx_unanswered": ("ctx_unanswered", "model"),
         "ctx_wellformed": ("ctx_wellformed", "structure"),
     }
 
@@ -164,6 +167,8 @@ SUBJECTS = [
     (AbsentFact("a", "every"), "a"),
     (Answered("a"), "a"),
     (Honest(), ""),
+    (Lifetime(), ""),
+    (Lifetime("a"), "a"),
     (NoRepeats(), ""),
     (SummariserFaults(), ""),
     (Summarising(), ""),

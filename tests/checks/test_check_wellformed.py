@@ -31,6 +31,7 @@ def test_one_finding_per_rule_at_its_first_place():
             why="the provider refuses: Invalid parameter: messages with role 'tool' must be a "
             "response to a preceeding message with 'tool_calls'.",
             remedy="keep a call and all its results together, or drop them together",
+            requests=3,
         ),
     )
 

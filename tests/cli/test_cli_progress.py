@@ -35,12 +35,13 @@ def test_on_a_terminal_notes_stay_above_the_bar(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("done", "total", "text"),
     [
-        ((1, 3), 25, "3/25"),
+        ((1, 3), 25, "3/25 12.0/min"),
+        ((5, 25), 60, "25/60 2.0/s"),
         ((0,), 490_000_000, "0/490 MB"),
         ((0, 50_000_000, 100_000_000), 490_000_000, "100/490 MB 5.0 MB/s"),
     ],
 )
-def test_bytes_come_with_their_rate(done, total, text):
+def test_an_amount_comes_with_its_rate(done, total, text):
     now = [0.0]
     bars = Bars(get_time=lambda: now[0])
     task = bars.add_task("fetching", total=total)

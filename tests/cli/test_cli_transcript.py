@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from pytest_ctxguard.cli import main as main_module
+from pytest_ctxguard.cli import sessions
 from pytest_ctxguard.cli import transcript as transcript_module
 from pytest_ctxguard.errors import ModelMissing, TranscriptError, UsageError
 from pytest_ctxguard.report import agreement as agreement_module
@@ -298,7 +299,7 @@ def test_what_would_come_back_changed_is_not_written(
     other = tmp_path / "other.jsonl"
     facts = {"facts": ()} if "messages" in changed else {}
     dump(session(**{**changed, **facts}), other)
-    monkeypatch.setattr(transcript_module, "load", lambda path: load(other))
+    monkeypatch.setattr(sessions, "load", lambda path: load(other))
     output = tmp_path / "out.jsonl"
     done = convert(command, folder / "small.jsonl", "-o", output)
     assert isinstance(done.exception, TranscriptError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from pytest_ctxguard.backend import Completion, ToolCall
@@ -110,6 +112,14 @@ def test_an_async_policy_and_a_factory_of_one():
 
     assert driven(policy).finished
     assert driven(lambda: policy).finished
+
+
+def test_inside_a_running_loop_it_says_what_to_do():
+    async def body():
+        driven(SlidingWindow(last=3))
+
+    with pytest.raises(UsageError, match="drive was called inside a running event loop"):
+        asyncio.run(body())
 
 
 def test_what_the_summariser_was_asked_is_kept():

@@ -33,7 +33,7 @@ class Scripted:
     """Answers with fixed ids, as a runner would, and keeps the prompts it saw."""
 
     def __init__(self, ids):
-        self.ids, self.prompts = ids, []
+        self.ids, self.prompts, self.limit = ids, [], 60
 
     def generate(self, prompt, *, max_tokens, stop=(), done=None, choose=None):
         self.prompts.append(list(prompt))
@@ -46,11 +46,11 @@ class Scripted:
         finish = "stop" if len(self.ids) <= max_tokens else "length"
         return Generated(tuple(tokens), finish, len(prompt), 3)
 
-    def generate_many(self, prompts, *, max_tokens, stop=()):
+    def generate_many(self, prompts, *, max_tokens, stop=(), done=None):
         return [
-            PromptTooLong(len(prompt), 60)
-            if len(prompt) > 60
-            else self.generate(prompt, max_tokens=max_tokens, stop=stop)
+            PromptTooLong(len(prompt), self.limit)
+            if len(prompt) > self.limit
+            else self.generate(prompt, max_tokens=max_tokens, stop=stop, done=done)
             for prompt in prompts
         ]
 
@@ -241,6 +241,43 @@ def test_many_answers_keep_their_places(encoder):
     assert isinstance(plain[1], PromptTooLong)
     [long_prompt] = backend.complete_many([ASK], tools=TOOLS)
     assert isinstance(long_prompt, PromptTooLong)  # the tools are in the prompt
+
+
+def test_many_without_tools_in_the_prompt(encoder):
+    backend = scripted(encoder, CALL)
+    [done] = backend.complete_many([ASK], tools=TOOLS, tool_choice="none")
+    assert (done.text, done.tool_calls) == (CALL, ())
+    assert backend._runner.prompts == [encoder.encode(ASK)]
+
+
+@pytest.mark.parametrize("answer", [' {"service": "payments-api"}}\n' + CALL, " no call at all"])
+def test_many_required_calls_are_those_that_are_asked_for_alone(encoder, answer):
+    backend = scripted(encoder, answer)
+    backend._runner.limit = 999
+    alone = backend.complete(ASK, tools=TOOLS, tool_choice="required")
+    long = [{"role": "user", "content": "word " * 999}]
+    answers = backend.complete_many([ASK, long, ASK], tools=TOOLS, tool_choice="required")
+    assert answers[0] == answers[2] == alone
+    assert isinstance(answers[1], PromptTooLong)
+    assert backend._runner.prompts[0] == backend._runner.prompts[1]
+
+
+def test_many_required_calls_without_tools_are_errors(encoder):
+    answers = scripted(encoder, CALL).complete_many([ASK, ASK], tool_choice="required")
+    assert ["needs tools" in str(answer) for answer in answers] == [True, True]
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required"])
+def test_the_tiny_model_gives_many_what_it_gives_each(encoder, tiny_files, choice):
+    backend = EngineBackend(Runner(load_own(tiny_files, threads=1)), encoder, model="tiny")
+    long = "The log says little. " * 40
+    requests = [[{"role": "user", "content": f"{long} What is in box {n}?"}] for n in range(3)]
+    options = {"tools": TOOLS, "tool_choice": choice, "max_tokens": 12}
+    together = backend.complete_many(requests, **options)
+    alone = [backend.complete(messages, **options) for messages in requests]
+    assert [(a.text, a.tool_calls, a.finish_reason) for a in together] == [
+        (a.text, a.tool_calls, a.finish_reason) for a in alone
+    ]
 
 
 def test_the_tiny_model_answers_and_says_what_it_is(encoder, tiny_files):

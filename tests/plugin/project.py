@@ -52,6 +52,12 @@ class Result:
         return found.group(1) if found else ""
 
     @property
+    def judged(self) -> str:
+        """The section without what asking took, which depends on who asked first."""
+        lines = self.section.splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("model: "))
+
+    @property
     def baseline(self) -> Any:
         """The baseline file of the project's one module, parsed."""
         return json.loads(self.baseline_path.read_bytes())

@@ -230,6 +230,23 @@ def test_limits_pagers_numbers_of_sends_and_async_agents(agents: Project) -> Non
     assert result.findings("test_5")["ctx_agent.sends"]["measured"] == "2 requests: 400, 200"
 
 
+ASYNC_TEST = """
+import asyncio
+import agents
+
+def test_it(ctx_agent):
+    async def body():
+        ctx_agent(agents.awaited, refuse="openai")
+    asyncio.run(body())
+"""
+
+
+def test_inside_a_running_loop_it_says_what_to_do(agents: Project) -> None:
+    result = agents.with_test(ASYNC_TEST).run("--ctxguard", "--ctxguard-tier=structure")
+    assert result.outcomes == {"failed": 1}
+    assert "running event loop: call it in a test without async" in result.failure("test_it")
+
+
 NOTHING_OR_IMPOSSIBLE = [
     ('ctx_agent(lambda server: "hi", refuse="openai")', "the agent sent 0 requests"),
     ('ctx_agent(agents.good, refuse="openai", at=5)', "sent 1 requests, and none was refused"),

@@ -56,7 +56,7 @@ def test_a_hook_that_returns_nothing_leaves_the_model_to_the_engine(
     asked = []
 
     def open_backend(model: str | None, **options: object) -> ScriptedBackend:
-        asked.append((model, options["fetch"], options["workers"]))
+        asked.append((model, options["fetch"]))
         return ScriptedBackend(lambda messages: "It is pay-core-07, or 48213.")
 
     monkeypatch.setattr(engine, "open_backend", open_backend)
@@ -64,7 +64,7 @@ def test_a_hook_that_returns_nothing_leaves_the_model_to_the_engine(
 
     result = mine.with_test(MODEL_TESTS).run("--ctxguard")
 
-    assert asked == [("m.gguf", True, 1)]
+    assert asked == [("m.gguf", True)]
     assert "guessed without the fact" in result.failure("test_one")
 
 

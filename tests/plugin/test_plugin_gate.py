@@ -86,7 +86,8 @@ def test_lost_hits_are_listed_and_max_lost_allows_some(project: Project) -> None
     assert "shard/2 other: 'Let me look.'" in finding["where"]
     assert finding["measured"] == "shard/2 other"
     assert finding["allowed"] == "at most 0 of the baseline's hits lost"
-    assert "2 of 3 usable wordings (2 hit, 1 other) [regressed]" in lost.section
+    assert "answered(shard): 2 of 3 usable wordings (2 hit, 1 other); " in lost.section
+    assert "[regressed]" in lost.section
     assert allowed.outcomes == {"passed": 1}
     assert "[regressed]" in allowed.section
 
@@ -97,7 +98,8 @@ def test_more_hits_than_the_baseline_are_an_improvement(project: Project) -> Non
     result = project.with_test(ANSWERED.format(lost=0)).run("--ctxguard")
 
     assert result.outcomes == {"passed": 1}
-    assert "3 of 3 usable wordings (3 hit) [improved]" in result.section
+    assert "answered(shard): 3 of 3 usable wordings (3 hit); " in result.section
+    assert "[improved]" in result.section
 
 
 BOTH_METRICS = """

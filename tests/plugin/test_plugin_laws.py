@@ -22,6 +22,7 @@ def shout(messages):
     return [*messages[:-1], {**messages[-1], "content": "WHAT?"}]
 """
 FEW = "max_examples=15"
+ANYIO = ("-p", "anyio.pytest_plugin")
 
 
 @pytest.fixture
@@ -196,6 +197,157 @@ def test_two(): pass
     assert alone.outcomes == parallel.outcomes == {"passed": 1, "failed": 1}
     assert alone.section == parallel.section
     assert alone.findings("test_one") == parallel.findings("test_one")
+
+
+ASYNC = """
+import asyncio
+import pytest
+from pytest_ctxguard import UserMessages
+
+class Window:
+    # Knows the loop of its first call, and cuts where no policy should.
+    def __init__(self, last):
+        self.last, self.loop = last, None
+
+    async def __call__(self, messages):
+        await asyncio.sleep(0)
+        self.loop = self.loop or asyncio.get_running_loop()
+        assert asyncio.get_running_loop() is self.loop
+        return messages[-self.last:]
+
+async def newest(messages):
+    return await Window(3)(messages)
+
+class Turns:
+    def __init__(self):
+        self.turns = UserMessages(last_turns=1)
+
+    async def __call__(self, messages):
+        await asyncio.sleep(0)
+        return self.turns(messages)
+
+@pytest.fixture
+def anyio_backend(): return "asyncio"
+"""
+
+
+def test_async_policies_are_held_to_the_laws_in_both_forms_and_by_the_mark(laws: Project) -> None:
+    project = laws.with_file("awaited.py", ASYNC).with_test(
+        f"""
+        from awaited import *
+
+        def test_sync(ctx_policy_laws): ctx_policy_laws(newest, {FEW})
+
+        @pytest.mark.anyio
+        async def test_aio(ctx_policy_laws): await ctx_policy_laws.aio(newest, {FEW})
+
+        @pytest.mark.anyio
+        @pytest.mark.ctx_policy_laws(policy=newest, {FEW})
+        async def test_marked(): await asyncio.sleep(0)
+
+        @pytest.mark.anyio
+        async def test_kept(ctx_policy_laws):
+            await ctx_policy_laws.aio(Turns(), {FEW}, declares="idempotent")
+            await ctx_policy_laws.aio(UserMessages(last_turns=1), {FEW})
+        """
+    )
+
+    result = project.run("--ctxguard", *ANYIO)
+
+    assert result.outcomes == {"failed": 3, "passed": 1}
+    found = [result.findings(test) for test in ("test_sync", "test_aio", "test_marked")]
+    assert {*found[0]} == {"ctx_policy_laws.well-formed", "ctx_policy_laws.current-turn"}
+    assert found[0] == found[1] == found[2]
+    rows = {test: payload["laws"] for test, payload in result.payloads.items()}
+    assert rows["test_sync"] == rows["test_aio"] == rows["test_marked"]
+    assert [row["verdict"] for row in rows["test_kept"]] == ["pass", "pass"]
+    assert "two processes of different PYTHONHASHSEED" in rows["test_aio"][0]["summary"]
+
+
+def test_aio_runs_policies_in_the_loop_of_the_test_and_factories_too(laws: Project) -> None:
+    result = (
+        laws.with_file("awaited.py", ASYNC)
+        .with_test(
+            f"""
+        from awaited import *
+        from functools import partial
+
+        @pytest.mark.anyio
+        async def test_it(ctx_policy_laws):
+            mine, seen = asyncio.get_running_loop(), set()
+
+            async def policy(messages):
+                seen.add(asyncio.get_running_loop())
+                return await Window(3)(messages)
+
+            def made():
+                seen.add(asyncio.get_running_loop())
+                return policy
+
+            verdict = await ctx_policy_laws.aio(made, {FEW}, judged=False)
+            assert seen == {{mine}}
+            assert verdict.judgement.verdict == "fail" and verdict.tests
+            await ctx_policy_laws.aio(Turns, {FEW})
+        """
+        )
+        .run("--ctxguard", *ANYIO)
+    )
+
+    assert result.outcomes == {"passed": 1}
+
+
+def test_inside_a_running_loop_the_sync_form_names_aio(laws: Project) -> None:
+    result = (
+        laws.with_file("awaited.py", ASYNC)
+        .with_test(
+            """
+        from awaited import *
+
+        @pytest.mark.anyio
+        async def test_sync(ctx_policy_laws): ctx_policy_laws(newest)
+
+        @pytest.mark.anyio
+        async def test_misspelt(ctx_policy_laws): await ctx_policy_laws.aio(newest, tiny=1)
+        """
+        )
+        .run("--ctxguard", *ANYIO)
+    )
+
+    assert result.outcomes == {"failed": 2}
+    said = "ctx_policy_laws was called inside a running event loop: await ctx_policy_laws.aio(…)"
+    assert said in result.failure("test_sync")
+    assert "ctx_policy_laws has no argument 'tiny'" in result.failure("test_misspelt")
+
+
+def test_a_test_that_is_cancelled_leaves_no_policy_running(laws: Project) -> None:
+    result = (
+        laws.with_file("awaited.py", ASYNC)
+        .with_test(
+            """
+        from awaited import *
+
+        async def slow(messages):
+            slow.calls += 1
+            if slow.calls == 3:
+                slow.task.cancel()
+            await asyncio.sleep(0.01)
+            return messages
+
+        def test_it(ctx_policy_laws):
+            async def body():
+                slow.calls, slow.task = 0, asyncio.current_task()
+                await ctx_policy_laws.aio(slow)
+
+            with pytest.raises(asyncio.CancelledError):
+                asyncio.run(body())
+            assert slow.calls < 100
+            ctx_policy_laws(UserMessages(last_turns=1), max_examples=5)
+        """
+        )
+        .run("--ctxguard")
+    )
+
+    assert result.outcomes == {"passed": 1}
 
 
 def test_it_is_left_out_without_ctxguard(laws: Project) -> None:

@@ -14,7 +14,8 @@ def guarding(mark: str, policy: str, *, more: str = "") -> str:
     )
 
 
-DANGLING = (
+POLICIES = (
+    "def forgets_once(messages, budget=0): return messages[-1:] if budget == 317 else messages\n"
     "def dangling(messages): return messages[-1:] if messages[-1]['role'] == 'tool' else messages"
 )
 BROKEN = [
@@ -68,6 +69,34 @@ BROKEN = [
         id="carried-every",
     ),
     pytest.param(
+        'ctx_carried("shard", budgets=range(300, 320))',
+        "forgets_once",
+        "ctx_carried.lost-at-budget",
+        {
+            "what": "the policy dropped 'shard' ('pay-core-07') at 1 of 20 budgets",
+            "where": "transcript mini, policy forgets_once, budget 317, wording 1",
+            "measured": "lost at 1 of 20 budgets: 317",
+            "allowed": "carried at every one",
+            "why": "the model cannot answer from what it is not sent",
+            "remedy": "see what it cuts there: ctx_replay(…, budget=317)",
+        },
+        id="carried-budgets",
+    ),
+    pytest.param(
+        'ctx_lifetime("shard")',
+        "SlidingWindow(last=4)",
+        "ctx_lifetime.lost",
+        {
+            "what": "the policy dropped 'shard' ('pay-core-07'), which still holds",
+            "where": "transcript mini, policy SlidingWindow, wording 1, planted at message 1",
+            "measured": "so in 3 of 3 requests",
+            "allowed": "so in none",
+            "why": "the model cannot answer from what it is not sent",
+            "remedy": "keep the message, pin its text, or have the summary carry the value",
+        },
+        id="lifetime",
+    ),
+    pytest.param(
         'ctx_absent("shard")',
         "UserMessages(last_turns=1)",
         "ctx_absent.kept",
@@ -109,7 +138,7 @@ BROKEN = [
 def test_a_broken_promise_is_said_in_five_parts(
     project: Project, mark: str, policy: str, rule: str, said: dict[str, str]
 ) -> None:
-    result = project.with_test(guarding(mark, policy, more=DANGLING)).run("--ctxguard")
+    result = project.with_test(guarding(mark, policy, more=POLICIES)).run("--ctxguard")
 
     findings = result.findings("test_it")
     assert result.outcomes == {"failed": 1}
@@ -132,6 +161,7 @@ def test_a_broken_promise_is_said_in_five_parts(
         ),
         ('ctx_carried("shard", at="every")', "full_history", "in 19 of 19 requests at every"),
         ('ctx_absent("shard")', "SlidingWindow(last=4)", "absent(shard): in 0 of 3 requests"),
+        ("ctx_lifetime", "full_history", "lifetime: 2 facts that hold, 0 that must be gone"),
         ('ctx_answered("shard", at_least=3)', "full_history", "3 of 3 usable wordings (3 hit)"),
         ("ctx_token_cost", "full_history", "input tokens billed over 19 calls [new]"),
     ],

@@ -57,7 +57,10 @@ def test_an_argument_of_the_call_beats_the_mark_for_the_policy_but_not_for_the_p
 
 WRONG = [
     ('ctx_anwsered("shard")', "no marker is named 'ctx_anwsered'; there are: ctx_wellformed"),
-    ('ctx_carried("shard", att="every")', "ctx_carried has no argument 'att'; it has: fact, at."),
+    (
+        'ctx_carried("shard", att="every")',
+        "ctx_carried has no argument 'att'; it has: fact, at, budgets.",
+    ),
     ('ctx_carried("shard", at="end")', "at='end' is neither 'probe' nor 'every'"),
     ("ctx_carried", "ctx_carried names no fact. Usage: ctx_carried("),
     ("ctx_carried(7)", "ctx_carried: 7 is not the name of a fact"),

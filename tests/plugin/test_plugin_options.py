@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ctxguard.checks.catalogue import CHECKS
+from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.plugin import fixtures, options
 from tests.plugin.project import Project
 
@@ -28,7 +28,7 @@ def usage(kind: type[Any]) -> str:
 def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
     cassette = "ctx_cassette(name=None, ignore=(), also=(), record=None)"
     laws = "ctx_policy_laws(policy=None, declares=(), …)"  # holds a policy, not a replay
-    expected = {usage(kind) for kind in CHECKS.values()}
+    expected = {usage(kind) for kind in (*CHECKS.values(), *RECALL_CHECKS.values())}
     expected |= {"ctx_transcripts(*patterns)", cassette, laws}
 
     assert set(options.MARKERS) == expected
@@ -50,7 +50,7 @@ def test_markers_are_listed(project: Project) -> None:
 def test_help_lists_every_option_and_ini_key(project: Project) -> None:
     text = project.run("--help").text
 
-    for name in ("", "-update", "-tier", "-inconclusive", "-model"):
+    for name in ("", "-update", "-tier", "-inconclusive", "-model", "-fresh", "-seed"):
         assert f"  --ctxguard{name}" in text
     for key in ("ctxguard_model", "ctxguard_fetch", "ctxguard_transcripts"):
         assert f"  {key} (" in text
@@ -107,3 +107,20 @@ def test_an_impossible_ini_value_is_a_usage_error(
 
     assert result.exit == pytest.ExitCode.USAGE_ERROR
     assert f"{key} is '{value}'; {told}" in result.text
+
+
+def test_another_seed_is_said(project: Project) -> None:
+    tested = project.with_test(
+        "def test_it(ctx_replay): ctx_replay('mini', SlidingWindow(3), expect_identity=True)"
+    )
+    note = "samples were drawn anew, with --ctxguard-seed -7"
+
+    assert note in tested.run("--ctxguard", "--ctxguard-seed=-7").section
+    assert "drawn anew" not in tested.run("--ctxguard", "--ctxguard-seed=0").section
+
+
+def test_a_seed_is_a_whole_number(project: Project) -> None:
+    result = project.run("--ctxguard", "--ctxguard-seed=1.5")
+
+    assert result.exit == 4
+    assert "--ctxguard-seed: invalid int value: '1.5'" in result.text

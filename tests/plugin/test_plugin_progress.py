@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -46,11 +47,12 @@ class Terminal:
         self.captured = True
 
 
-def line(terminal: Terminal, **more: Any) -> ProgressLine:
+def line(
+    terminal: Terminal, *, clock: Callable[[], float] = lambda: 0.0, **more: Any
+) -> ProgressLine:
     plugins = {"terminalreporter": terminal, "capturemanager": terminal}
-    return ProgressLine(
-        SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get), **more)
-    )
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get), **more)
+    return ProgressLine(config, clock=clock)
 
 
 def test_on_a_terminal_one_line_is_rewritten_and_wiped() -> None:
@@ -90,6 +92,22 @@ def test_steps_of_short_work_are_shown_on_a_terminal_only() -> None:
 
     assert here.shown == ["ctxguard: asking 1/6"]
     assert elsewhere.shown == []
+
+
+def test_steps_come_with_their_rate_and_the_time_left() -> None:
+    terminal = Terminal(isatty=True)
+    now = [0.0]
+    progress = line(terminal, clock=lambda: now[0])
+
+    for now[0], done in ((0.0, 40), (10.0, 48), (30.0, 64), (60.0, 288)):
+        progress.step("asking", done, 288)
+
+    assert terminal.shown == [
+        "ctxguard: asking 40/288",  # those were kept
+        "ctxguard: asking 48/288, 48.0/min, 5:00 left",
+        "ctxguard: asking 64/288, 48.0/min, 4:40 left",
+        "ctxguard: asking 288/288",
+    ]
 
 
 def test_a_worker_shows_nothing() -> None:

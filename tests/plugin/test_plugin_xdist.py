@@ -54,7 +54,7 @@ def test_two_workers_say_and_write_what_one_process_does(project: Project) -> No
 
     assert alone.outcomes == {"failed": 3, "passed": 5, "skipped": 1, "xfailed": 1}
     assert together.outcomes == alone.outcomes
-    assert together.section == alone.section
+    assert together.judged == alone.judged
     assert together.baseline_path.read_bytes() == written
     assert together.payloads == alone.payloads
     for row in together.reports:
@@ -74,7 +74,7 @@ def test_workers_judge_against_the_baseline_and_write_nothing(project: Project) 
     alone = dearer.run("--ctxguard")
     together = dearer.run("--ctxguard", "-n2")
 
-    assert together.section == alone.section
+    assert together.judged == alone.judged
     assert (
         together.outcomes
         == alone.outcomes

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ctxguard.backend import Completion, ToolCall
-from pytest_ctxguard.recall.outcomes import ABSTENTIONS, OUTCOMES, judge, judged_text
+from pytest_ctxguard.recall.outcomes import OUTCOMES, judge, judged_text
+from pytest_ctxguard.recall.phrases import declines
 from tests.factories import call, calling, employee, result, shard, user
 
 SHOWN = [user("I am 4417."), result("9911 reported it; 5522 closed it; pay-shard-3 was idle")]
@@ -151,13 +152,13 @@ ANSWERED = [
 
 @pytest.mark.parametrize("text", DECLINED)
 def test_phrases_that_decline(text):
-    assert ABSTENTIONS.search(text)
+    assert declines(text)
     assert judge(text, employee(), SHOWN) == "abstained"
 
 
 @pytest.mark.parametrize("text", ANSWERED)
 def test_phrases_that_do_not_decline(text):
-    assert not ABSTENTIONS.search(text)
+    assert not declines(text)
     assert judge(text, employee(), SHOWN) == "other"
 
 

@@ -99,7 +99,8 @@ def test_inside_a_running_loop_the_sync_form_names_the_async_one():
     with pytest.raises(UsageError) as caught:
         asyncio.run(body())
     assert str(caught.value) == (
-        "ctx_replay was called inside a running event loop: await ctx_replay.aio(…)"
+        "a replay was called inside a running event loop: await ctx_replay.aio(…); a check that "
+        "runs the policy again is put on the test as a mark"
     )
 
 

@@ -126,6 +126,7 @@ def test_every_probe_and_every_call_since_planting_are_looked_at():
         "employee",
         probes=((Sighting(1, "original"),),) * 2,
         calls=((Sighting(1, "original"),),) * 4,
+        own_turn=1,
     )
     assert bool(carried) is carried.at("probe") is carried.at("every") is True
 
@@ -169,3 +170,90 @@ def test_a_place_that_is_not_to_be_had():
 def test_an_unknown_fact_is_a_usage_error():
     with pytest.raises(UsageError, match="no fact 'ticket'"):
         replayed(lambda messages: messages).carried("ticket")
+
+
+def update(**changes):
+    """The user moves to another shard in message 7, which the probe does not replace."""
+    fields = {"name": "new", "value": "pay-shard-9", "kind": "update", "planted_at": 7}
+    return shard(**{**fields, "supersedes": ("pay-shard-7",), **changes})
+
+
+def moved(last="Now it is pay-shard-9.", facts=None):
+    messages = (*session().messages[:7], user(last), assistant("pay-shard-9, then."))
+    return session(messages=messages, facts=(update(),) if facts is None else facts)
+
+
+def hop(**changes):
+    """Who owns the shard: said in message 2, and of use only beside the shard."""
+    fields = {"name": "owner", "value": "Ines", "planted_at": 2, "wordings": ("Whom to page?",)}
+    fields = {**fields, "kind": "multi-hop", "links": ("shard",), "shape": r"[A-Z]\w+"}
+    return shard(**{**fields, **changes})
+
+
+def owned(*facts):
+    said = assistant("Noted. Ines owns the slow one.")
+    messages = (*session().messages[:2], said, *session().messages[3:])
+    return session(messages=messages, facts=(hop(), shard(), employee(), *facts))
+
+
+def test_an_older_value_is_looked_for_apart():
+    carried = replayed(keep(0, 5, 7), moved()).carried("new")
+    assert carried
+    assert carried.older.probes == ((Sighting(1, "tool result"),),)
+    forgot = replayed(keep(0, 6), moved()).carried("new")
+    assert not forgot
+    assert forgot.older.sources == ("echoed",)
+
+
+def test_a_message_with_both_values_states_the_newer():
+    transcript = moved("It moved from pay-shard-7 to pay-shard-9.")
+    carried = replayed(keep(0, 7), transcript).carried("new")
+    assert carried.older.probes == ((),)
+    assert replayed(keep(0, 7), moved()).carried("new").older.probes == ((),)
+
+
+def test_a_fact_that_supersedes_nothing_has_no_older_value():
+    assert replayed(keep(0, 1)).carried("employee").older is None
+
+
+def test_two_hops_are_carried_only_together():
+    assert replayed(keep(2, 5), owned()).carried("owner")
+    alone = replayed(keep(0, 2), owned()).carried("owner")
+    assert not alone
+    assert [bool(seen) for seen in alone.probes] == [True]
+    assert [link.fact for link in alone.links] == ["shard"]
+    assert alone.sources == ()
+    assert not replayed(keep(0, 5), owned()).carried("owner")
+
+
+def test_two_hops_are_looked_for_since_both_are_planted():
+    carried = replayed(keep(0, 2), owned()).carried("owner")
+    assert [bool(seen) for seen in carried.calls] == [True, True]
+    assert [bool(seen) for seen in carried.requests("every")] == [True, False]
+
+
+def test_a_hop_needs_what_its_hops_need_however_they_turn():
+    badge = hop(name="badge", value="4417", shape=r"\d+", planted_at=1, links=("owner",))
+    facts = (badge, hop(links=("badge", "shard")), shard())
+    transcript = session(messages=owned().messages, facts=facts)
+    assert {link.fact for link in replayed(keep(0), transcript).carried("badge").links} == {
+        "owner",
+        "shard",
+    }
+    assert replayed(keep(1, 2, 5), transcript).carried("badge")
+    assert not replayed(keep(1, 2), transcript).carried("badge")
+
+
+def test_later_are_the_calls_after_its_turn_and_the_probes():
+    carried = replayed(keep(0, 1)).carried("employee")
+    assert (len(carried.calls), carried.own_turn) == (4, 1)
+    assert len(carried.requests("later")) == 3 + 2
+    tool = replayed(keep(0, 1)).carried("shard")
+    assert (len(tool.calls), tool.own_turn) == (2, 1)
+
+
+def test_a_fact_is_found_by_its_own_match():
+    fact = employee(value="4417", match="number")
+    messages = (session().messages[0], user("Number 4,417."), *session().messages[2:])
+    carried = replayed(keep(0, 1), session(messages=messages, facts=(fact,))).carried("employee")
+    assert carried.sources == ("original",)

@@ -3,15 +3,40 @@
 import copy
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_ctxguard.replay.origin import Origin, Values, trace, unchanged
-from tests.factories import assistant, call, calling, result, session, system, user
+from pytest_ctxguard.replay.history import Originals
+from pytest_ctxguard.replay.origin import Index, Origin, Values, trace
+from pytest_ctxguard.transcript.model import Transcript
+from tests.factories import (
+    LetterCounter,
+    assistant,
+    call,
+    calling,
+    result,
+    session,
+    system,
+    user,
+)
 
 HISTORY = session().messages
 
 
+def traced(output, given=None, history=HISTORY, **options):
+    given = copy.deepcopy(list(history)) if given is None else given
+    options = {
+        "changed": [i for i, message in enumerate(given) if message != history[i]],
+        "bases": [Origin(i) for i in range(len(history))],
+        "index": lambda: Index().of(history),
+        "value": copy.deepcopy,
+        **options,
+    }
+    return trace(output, given, history, **options)
+
+
 def origins(output, given=None, history=HISTORY):
-    return trace(output, given if given is not None else copy.deepcopy(list(history)), history)[1]
+    return traced(output, given, history)[1]
 
 
 def test_the_dicts_that_were_given_are_known_by_identity():
@@ -55,7 +80,7 @@ def test_values_that_json_does_not_know_are_no_obstacle():
 def test_unchanged_messages_are_the_recorded_ones_and_others_are_copied():
     given = copy.deepcopy(list(HISTORY))
     inserted, edited = user("new"), {**HISTORY[5], "content": "[cleared]"}
-    messages, _ = trace([given[0], dict(HISTORY[1]), inserted, edited], given, HISTORY)
+    messages, _ = traced([given[0], dict(HISTORY[1]), inserted, edited], given)
     assert messages[0] is HISTORY[0]
     assert messages[1] is HISTORY[1]
     assert messages[2:] == (inserted, edited)
@@ -63,19 +88,10 @@ def test_unchanged_messages_are_the_recorded_ones_and_others_are_copied():
     assert [m["content"] for m in messages[2:]] == ["new", "[cleared]"]
 
 
-def test_unchanged_means_the_same_messages_in_the_same_order():
-    copies = copy.deepcopy(HISTORY)
-    assert unchanged(copies, HISTORY)
-    assert not unchanged(copies[:-1], HISTORY)
-    assert not unchanged([*copies, user("more")], HISTORY)
-    assert not unchanged([*copies[:6], copies[7], copies[6]], HISTORY)
-    assert not unchanged([*copies[:-1], calling(call())], HISTORY)
-
-
 def test_what_was_cut_for_good_is_known_by_value_or_by_its_call():
     cut = [HISTORY[7]]
     output = [dict(HISTORY[1]), {**HISTORY[5], "content": "[cleared]"}, result("x", "unknown")]
-    _, found = trace(output, list(cut), cut, bases=[Origin(7)], uncut=HISTORY)
+    _, found = traced(output, history=cut, bases=[Origin(7)], uncut=HISTORY)
     assert found == (Origin(1), Origin(5, edited=True), Origin(None))
 
 
@@ -85,7 +101,7 @@ def test_origins_go_through_what_was_left_of_the_history():
     given = copy.deepcopy(left)
     given[0]["content"] = "edited"
     given[1]["content"] = "[cleared]"
-    _, found = trace(given, given, left, bases=bases)
+    _, found = traced(given, given, left, bases=bases)
     assert found == (Origin(None), Origin(5, edited=True))
 
 
@@ -140,3 +156,60 @@ def test_an_edited_result_is_the_one_after_its_call_where_an_id_comes_again():
     assert origins(sent, history=history) == (
         Origin(0), Origin(1), Origin(2, edited=True), Origin(3), Origin(4),
     )  # fmt: skip
+
+
+def plainly(output, given, history):
+    """Find origins by the rules alone: each message compared with all, nothing remembered."""
+    found, last = [], -1
+    for message in output:
+        same = [i for i, each in enumerate(given) if each is message]
+        equal = [i for i, each in enumerate(history) if each == message]
+        tool = message["role"] == "tool"
+        results = [
+            i
+            for i, each in enumerate(history)
+            if tool and each["role"] == "tool" and each["tool_call_id"] == message["tool_call_id"]
+        ]
+        places = same or [i for i in equal if i > last][:1] or equal[:1] or results[-1:]
+        if not same and last + 1 in results:  # the next one is meant, where an id comes again
+            places = [last + 1]
+        if not places:
+            found.append(Origin(None))
+            continue
+        last = places[0]
+        found.append(Origin(last, edited=message != history[last]))
+    return tuple(found)
+
+
+TWINS = (user("go on"), assistant("done"), calling(call("c1")), result("ok", "c1"), user("stop"))
+
+
+@given(data=st.data(), history=st.lists(st.sampled_from(TWINS), min_size=1, max_size=9))
+def test_origins_are_those_that_comparing_everything_finds(data, history):
+    transcript = Transcript(name="twins", messages=tuple(map(copy.deepcopy, history)))
+    originals = Originals(transcript, LetterCounter())
+    for _ in range(4):  # what is remembered of one call must change nothing at the next
+        length = data.draw(st.integers(1, len(history)))
+        view = originals.view(transcript.messages[:length], None)
+        handed = originals.hand(view)
+        made = [result("cut", "c1"), result("cut", "c9"), user("note"), *map(dict, handed)]
+        begins = data.draw(st.integers(0, length))
+        output = [
+            *handed[:begins],
+            *data.draw(st.lists(st.sampled_from([*handed, *made]), max_size=9)),
+        ]
+        if data.draw(st.booleans()):
+            data.draw(st.sampled_from(handed))["content"] = "edited in place"
+        expected = plainly(output, handed, view.messages)
+        sent = copy.deepcopy(output)
+        messages, found = trace(
+            output,
+            handed,
+            view.messages,
+            changed=originals.changed(view, handed),
+            bases=view.origins,
+            index=lambda view=view: originals.index(view),
+            value=originals.value,
+        )
+        assert found == expected
+        assert list(messages) == sent

@@ -40,7 +40,9 @@ def test_what_was_shown_and_returned_stands_with_each_request():
         for n in (1, 3, 5, 7)
     )
     assert replay.final.request.messages[0] == user("short")
-    assert replay.summary_tokens == sum(LetterCounter().count(messages[:n]) for n in (1, 3, 5, 7))
+    assert replay.summary_use.input == sum(
+        LetterCounter().count(messages[:n]) for n in (1, 3, 5, 7)
+    )
 
 
 @pytest.mark.parametrize("summariser", [short, short_async])

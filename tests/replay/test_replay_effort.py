@@ -4,16 +4,19 @@ from collections import Counter
 
 import pytest
 
+from pytest_ctxguard.checks.wellformed import Wellformed
 from pytest_ctxguard.policies.declare import persists
 from pytest_ctxguard.replay import carried, history, origin
 from pytest_ctxguard.replay.run import Plan, run
-from pytest_ctxguard.tokens import growing, request
+from pytest_ctxguard.tokens import growing, known, request
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.model import Transcript
+from pytest_ctxguard.transcript.wellformed import pairs
 from tests.factories import (
     LetterCounter,
     call,
     calling,
+    case_of,
     employee,
     encoder,
     result,
@@ -82,7 +85,6 @@ def test_messages_copied_and_written_out_grow_in_step_with_the_calls(policy, mon
         monkeypatch.setattr(module, name, function)
 
     counted(history, "copy_json")
-    counted(history, "message_key")
     counted(origin, "message_key")
     work = []
     for calls in (50, 100):
@@ -152,4 +154,46 @@ def test_messages_searched_for_a_fact_grow_in_step_with_the_calls(monkeypatch):
         searched.clear()
         assert replay.carried("employee").at("every")
         work.append(searched.total())
+    assert 50 < work[1] < 2.2 * work[0]
+
+
+def test_messages_read_for_a_policy_that_counts_grow_in_step_with_the_calls(monkeypatch):
+    read = Counter()
+    original = known.see
+
+    def see(message, index):
+        read["messages"] += 1
+        return original(message, index)
+
+    monkeypatch.setattr(known, "see", see)
+    work = []
+    for calls in (50, 100):
+        read.clear()
+        counter = RequestEncoder(encoder().tokenizer)
+        plan = Plan(
+            transcript=long_loop(calls),
+            policy=lambda messages, count: messages[-count(messages) :],
+            counter=counter,
+        )
+        assert run(plan).final.request.counted.times == 1
+        work.append(read.total())
+    assert 50 < work[1] < 2.2 * work[0]
+
+
+@pytest.mark.parametrize("policy", SHAPES.values(), ids=SHAPES)
+def test_messages_judged_grow_in_step_with_the_calls(policy, monkeypatch):
+    judged = Counter()
+    original = pairs.call_ids
+
+    def call_ids(message):
+        judged["messages"] += 1
+        return original(message)
+
+    monkeypatch.setattr(pairs, "call_ids", call_ids)
+    work = []
+    for calls in (50, 100):
+        replay = run(Plan(transcript=long_loop(calls), policy=policy, counter=LetterCounter()))
+        judged.clear()
+        Wellformed().judge(case_of(replay))
+        work.append(judged.total())
     assert 50 < work[1] < 2.2 * work[0]

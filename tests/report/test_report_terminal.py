@@ -20,10 +20,11 @@ def replay(*judgements, label="", budget=None):
     }
 
 
-def payload(nodeid, *replays, note="", unchecked=()):
+def payload(nodeid, *replays, note="", unchecked=(), recalls=()):
     return {
         "nodeid": nodeid,
         "replays": list(replays),
+        "recalls": list(recalls),
         "laws": [],
         "agents": [],
         "note": note,
@@ -106,3 +107,38 @@ def test_styles():
         ("bold",),
         ("green",),
     ]
+
+
+def cell(**changes):
+    return {
+        "title": "25 records, depth 0",
+        "planned": 32,
+        "of": 32,
+        "hits": 27,
+        "low": 0.6817,
+        "high": 0.9313,
+        "outcomes": {"hit": 27, "neighbour": 4, "other": 1},
+        "carried": 32,
+        **changes,
+    }
+
+
+def test_a_recall_has_a_line_for_each_cell():
+    recall = {
+        "haystack": "register",
+        "policy": "fit",
+        "label": "deep",
+        "budget": 4000,
+        "seed": 3,
+        "prompt_tokens": 44_288,
+        "cells": [cell(), cell(title="all", of=3, hits=3, outcomes={"hit": 3}, carried=3)],
+        "judgements": [judgement("needle_recall", state="new")],
+    }
+    lines = texts(payload("a::t", recalls=[recall]))
+    assert lines[1:5] == [
+        "  register / fit [deep]: 35 trials, seed 3, budget 4,000, 44,288 prompt tokens",
+        "    25 records, depth 0: 27 of 32, 68% to 93% (4 neighbour, 1 other); carried in 32",
+        "    all: 3 of 3 (32 planned), 68% to 93%; carried in 3",
+        "    pass         needle_recall: fine [new]",
+    ]
+    assert lines[5].startswith("promises: 1 pass; against the baseline: 1 new")

@@ -1,4 +1,4 @@
-"""The beginnings of a history, counted as it grows."""
+"""Requests that begin alike, counted one after the other."""
 
 import pytest
 from hypothesis import given
@@ -16,37 +16,49 @@ def test_every_beginning_has_the_tokens_of_the_request_it_makes(history, order, 
     definitions = [tool()] if tools else []
     lengths = list(range(len(history) + 1))
     order.shuffle(lengths)
-    size = growing(encoder(), history, tools=definitions)
+    size = growing(encoder(), tools=definitions)
     for length in lengths:
-        assert size(length) == encoder().count(history[:length], tools=definitions)
+        assert size(history[:length]) == encoder().count(history[:length], tools=definitions)
+
+
+@given(history=policy_histories(), data=st.data())
+def test_any_request_has_its_tokens_whatever_was_counted_before(history, data):
+    size = growing(encoder(), tools=[])
+    for _ in range(4):
+        request = data.draw(st.lists(st.sampled_from(history), max_size=12)) if history else []
+        begins = data.draw(st.integers(0, len(history)))
+        request = [*history[:begins], *request]
+        assert size(request) == encoder().count(request)
 
 
 def test_a_counter_of_another_kind_counts_each_request_whole():
-    counter = LetterCounter()
-    size = growing(counter, [user("abc"), user("de")], tools=[tool()])
-    assert [size(length) for length in range(3)] == [11, 14, 16]
+    history = [user("abc"), user("de")]
+    size = growing(LetterCounter(), tools=[tool()])
+    assert [size(history[:length]) for length in range(3)] == [11, 14, 16]
 
 
 def test_each_message_is_read_once(monkeypatch):
     read = []
     original = module.see
     monkeypatch.setattr(module, "see", lambda m, i: read.append(i) or original(m, i))
-    size = growing(encoder(), [system(), user("a"), user("b"), user("c")], tools=[])
-    for length in (2, 3, 3, 1, 4):
-        size(length)
+    history = [system(), user("a"), user("b"), user("c")]
+    size = growing(encoder(), tools=[])
+    for length in (2, 3, 3, 4):
+        size(history[:length])
     assert read == [0, 1, 2, 3]
 
 
 def test_what_cannot_be_rendered_is_refused_only_where_it_is_sent():
-    size = growing(encoder(), [user("a"), {"role": "robot", "content": "b"}], tools=[])
-    assert size(1) == encoder().count([user("a")])
-    with pytest.raises(PolicyError, match=r"message 1 has role 'robot'"):
-        size(2)
-    with pytest.raises(PolicyError, match=r"message 1 has role 'robot'"):
-        size(2)
+    history = [user("a"), {"role": "robot", "content": "b"}]
+    size = growing(encoder(), tools=[])
+    assert size(history[:1]) == encoder().count([user("a")])
+    for _ in range(2):
+        with pytest.raises(PolicyError, match=r"message 1 has role 'robot'"):
+            size(history)
+    assert size(history[:1]) == encoder().count([user("a")])
 
 
 def test_results_that_follow_each_other_are_one_unit():
     history = [user("a"), result("x", "c1"), result("y", "c2"), user("b")]
-    size = growing(encoder(), history, tools=[])
-    assert [size(n) for n in range(5)] == [encoder().count(history[:n]) for n in range(5)]
+    size = growing(encoder(), tools=[])
+    assert [size(history[:n]) for n in range(5)] == [encoder().count(history[:n]) for n in range(5)]

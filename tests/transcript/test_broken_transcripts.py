@@ -70,7 +70,8 @@ MESSAGES = {
     "tool-without-name": ":2: `tool` must be an OpenAI tool definition with `function.name`",
     "fact-a-text": ":5: `fact` must be an object",
     "fact-key-unknown": ":5: unknown key 'colour'; a fact has: accepts, asked_at, kind, "
-    "look_alikes, name, planted_at, shape, value, wordings",
+    "lifetime, links, look_alikes, match, name, planted_at, shape, supersedes, tool, "
+    "value, wordings",
     "fact-key-missing": ":5: the fact has no 'shape'",
     "fact-value-empty": ":5: 'value' must be text, and not empty",
     "fact-wordings-a-text": ":5: 'wordings' must be a list of texts",
@@ -78,7 +79,8 @@ MESSAGES = {
     "fact-accepts-empty-text": ":5: 'accepts' must be a list of texts",
     "fact-planted-at-a-text": ":5: 'planted_at' must be the index of a message, from 0",
     "fact-asked-at-a-bool": ":5: 'asked_at' must be the index of a message, from 0",
-    "fact-kind-unknown": ":5: fact 'shard': kind 'number' is not one of identifier, rule",
+    "fact-kind-unknown": ":5: fact 'shard': kind 'number' is not one of identifier, rule, "
+    "update, forbidden, multi-hop",
     "fact-without-wordings": ":5: fact 'shard': has no wordings, so nothing could be asked",
     "fact-planted-nowhere": ":5: fact 'shard': planted_at 3 is not a message; there are 3",
     "fact-planted-elsewhere": ":5: fact 'shard': its value 'pay-shard-7' is not in message 1, "
@@ -96,6 +98,59 @@ MESSAGES = {
     "fact-shape-too-long": ":5: fact 'shard': shape 'a{99999999999999999999}' is not a regular "
     "expression (the repetition number is too large)",
     "fact-shape-of-something-else": ":5: fact 'shard': its value does not match its shape '\\\\d+'",
+    "fact-expression-broken": ":5: fact 'shard': accepts 'shard-(', which is not a regular "
+    "expression (missing ), unterminated subpattern at position 6)",
+    "fact-expression-of-anything": ":5: fact 'shard': accepts 'x*', which matches any text, so "
+    "nothing could miss",
+    "fact-expression-of-something-else": ":5: fact 'shard': its value 'pay-shard-7' is matched by "
+    "none of the expressions it accepts",
+    "fact-forbidden-for-ever": ":5: fact 'shard': is forbidden, so it has no lifetime 'durable'; "
+    "leave `lifetime` out",
+    "fact-lifetime-a-number": ":5: 'lifetime' must be text, and not empty",
+    "fact-lifetime-unknown": ":5: fact 'shard': lifetime 'forever' is not one of turn, session, "
+    "durable",
+    "fact-links-but-has-one-hop": ":5: fact 'shard': has `links`, which only kind 'multi-hop' has; "
+    "it is of kind 'identifier'",
+    "fact-links-to-itself": ":5: fact 'shard': links to 'shard'; the other facts are: none",
+    "fact-links-to-nothing": ":5: fact 'shard': links to 'owner'; the other facts are: none",
+    "fact-links-to-what-comes-later": ":6: fact 'shard': links to 'owner', which is planted only "
+    "after message 2 is asked",
+    "fact-links-to-what-the-wording-tells": ":5: fact 'owner': the wording 'Whose is pay-shard-7?' "
+    "gives 'shard' away, so nothing is left to link",
+    "fact-links-to-what-must-be-gone": ":5: fact 'shard': links to 'secret', which must be gone by "
+    "then",
+    "fact-match-unknown": ":5: fact 'shard': match 'fuzzy' is not one of word, exact, text, "
+    "number, regex",
+    "fact-no-number": ":5: fact 'shard': 'pay-shard-7' is no number alone, which "
+    "match='number' needs",
+    "fact-nothing-but-punctuation": ":5: fact 'shard': '--' is nothing but punctuation, "
+    "which match='text' ignores",
+    "fact-of-a-turn-before-the-first": ":5: fact 'shard': is of one turn, but message 0 stands "
+    "before the first turn. Plant it at a user message or later, or give it another lifetime.",
+    "fact-supersedes-a-text": ":5: 'supersedes' must be a list of texts",
+    "fact-supersedes-but-is-no-update": ":5: fact 'shard': has `supersedes`, which only kind "
+    "'update' has; it is of kind 'identifier'",
+    "fact-supersedes-itself": ":5: fact 'shard': the older value 'pay-shard-7' stands in an "
+    "accepted answer, so nothing could hit",
+    "fact-supersedes-nothing": ":5: fact 'shard': is of kind 'update', which needs `supersedes`: "
+    "the older values that must be gone",
+    "fact-supersedes-what-was-never-said": ":5: fact 'shard': the older value 'pay-shard-3' stands "
+    "in no message before message 0, so nothing could be superseded",
+    "fact-tool-a-text": ":5: 'tool' must be an object with `name`, `argument` and, if need be, "
+    "`arguments`",
+    "fact-tool-argument-a-number": ":5: 'tool' must be an object with `name`, `argument` and, if "
+    "need be, `arguments`; names and values are texts",
+    "fact-tool-argument-twice": ":6: fact 'shard': argument 'shard' of its tool must have the "
+    "fact's value; it cannot be listed in `arguments`, too",
+    "fact-tool-argument-unknown": ":6: fact 'shard': tool 'open_ticket' has no argument 'host'; it "
+    "has: shard",
+    "fact-tool-key-unknown": ":5: 'tool' must be an object with `name`, `argument` and, if need "
+    "be, `arguments`",
+    "fact-tool-unknown": ":5: fact 'shard': its tool 'open_ticket' is not one of: none",
+    "fact-without-expressions": ":5: fact 'shard': match='regex' needs `accepts`: the expressions "
+    "of accepted answers",
+    "fact-without-links": ":5: fact 'shard': is of kind 'multi-hop', which needs `links`: the "
+    "names of the other facts it needs",
     "fact-twice": ":6: a second fact named 'shard'; rename one",
 }
 

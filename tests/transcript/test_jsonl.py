@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.jsonl import dump, load
-from pytest_ctxguard.transcript.model import Transcript
+from pytest_ctxguard.transcript.library import builtin_folder
+from pytest_ctxguard.transcript.model import ToolProbe, Transcript
+from pytest_ctxguard.transcript.planted import ALWAYS, dump_fact
 from tests.factories import assistant, employee, result, session, user
 from tests.transcript.transcript_strategies import transcripts
 
@@ -140,3 +142,23 @@ def test_results_without_calls_are_declared_and_read_back(path):
     dump(orphan, path)
     assert json.loads(path.read_text().splitlines()[0])["orphan_results"] == 1
     assert load(path) == orphan
+
+
+def test_a_fact_is_written_with_what_is_not_the_default():
+    plain = dump_fact(employee())
+    assert sorted(plain) == sorted([*ALWAYS])
+    probe = ToolProbe(name="read_log", argument="service", arguments={"level": "warn"})
+    fact = employee(lifetime="durable", match="number", tool=probe)
+    assert {key: value for key, value in dump_fact(fact).items() if key not in plain} == {
+        "lifetime": "durable",
+        "match": "number",
+        "tool": {"name": "read_log", "argument": "service", "arguments": {"level": "warn"}},
+    }
+
+
+@pytest.mark.parametrize("name", ["incident-40", "agentic-docs", "short-chat"])
+def test_the_facts_of_the_built_in_transcripts_keep_their_fingerprint(name):
+    path = builtin_folder() / f"{name}.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    written = [json.dumps(row["fact"]) for row in rows if row["type"] == "fact"]
+    assert [json.dumps(dump_fact(fact)) for fact in load(path).facts] == written  # in order, too

@@ -3,7 +3,8 @@
 import pytest
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.transcript.model import Call, Transcript, contains
+from pytest_ctxguard.transcript.matching import contains
+from pytest_ctxguard.transcript.model import Call, Transcript
 from tests.factories import assistant, call, calling, employee, result, session, system, user
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from threading import Event
 from typing import Any
+
+from anyio import from_thread, to_thread
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.laws.catalogue import LAWS, laws_for
@@ -23,7 +28,10 @@ from pytest_ctxguard.checks.laws.trying import (
 )
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.protocol import Policy
+from pytest_ctxguard.replay.plan import Plan
 from pytest_ctxguard.replay.recorder import Summariser
+from pytest_ctxguard.replay.run import refuse_running_loop, run, run_async
+from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.messages import Message
@@ -34,51 +42,82 @@ MAX_EXAMPLES = 50
 Count = Counter | Callable[[Sequence[Message]], int]
 
 
-def judge_laws(
-    policy: Policy,
-    *,
-    counter: Count,
-    provider: str = "openai",
-    declares: Sequence[str] = (),
-    transcripts: Sequence[Transcript] = (),
-    budgets: Iterable[int] = (),
-    sweep: Mapping[str, Iterable[Any]] | None = None,
-    inserts: Inserts = (),
-    refuses: type[Exception] | Iterable[type[Exception]] = (),
-    summariser: Summariser | None = None,
-    max_examples: int = MAX_EXAMPLES,
-    seed: int = 0,
-    expect_identity: bool = False,
-) -> LawResult:
+@dataclass(frozen=True, slots=True)
+class LawPlan:
+    """A policy to be held to the laws, and on what; see ``ctx_policy_laws`` for each."""
+
+    policy: Policy
+    _: KW_ONLY
+    counter: Count
+    provider: str = "openai"
+    declares: Sequence[str] = ()
+    transcripts: Sequence[Transcript] = ()
+    budgets: Iterable[int] = ()
+    sweep: Mapping[str, Iterable[Any]] | None = None
+    inserts: Inserts = ()
+    refuses: type[Exception] | Iterable[type[Exception]] = ()
+    summariser: Summariser | None = None
+    max_examples: int = MAX_EXAMPLES
+    seed: int = 0
+    expect_identity: bool = False
+
+
+def judge_laws(plan: LawPlan) -> LawResult:
     """Hold a policy to the laws, on generated histories and on every call of the transcripts.
 
     Raises:
-        UsageError: an argument is impossible, or ``hypothesis`` is not installed.
+        UsageError: something of the plan is impossible, or ``hypothesis`` is not installed.
     """
-    subject = make_subject(policy, sweep)
-    trial = Trial(
+    return _judged(plan, _trial(plan, replay=run))
+
+
+async def judge_laws_async(plan: LawPlan) -> LawResult:
+    """Do the same inside a running event loop: the policy runs there, all else in a thread."""
+    over = Event()
+
+    def replay(each: Plan) -> Replay:
+        if over.is_set():
+            raise CancelledError
+        return from_thread.run(run_async, each)
+
+    trial = _trial(plan, replay=replay)
+    try:
+        return await to_thread.run_sync(_judged, plan, trial)
+    finally:
+        over.set()  # a test that was cancelled leaves its thread behind
+
+
+def _trial(plan: LawPlan, *, replay: Callable[[Plan], Replay]) -> Trial:
+    subject = make_subject(plan.policy, plan.sweep, replay=replay)
+    return Trial(
         subject=subject,
         terms=make_terms(
-            counter, provider=provider, inserts=inserts, refuses=refuses, summariser=summariser
+            plan.counter,
+            provider=plan.provider,
+            inserts=plan.inserts,
+            refuses=plan.refuses,
+            summariser=plan.summariser,
         ),
-        laws=laws_for(_listed(declares), budgeted=subject.budgeted),
-        budgets=_checked_budgets(budgets),
+        laws=laws_for(_listed(plan.declares), budgeted=subject.budgeted),
+        budgets=_checked_budgets(plan.budgets),
     )
-    for transcript in transcripts:
+
+
+def _judged(plan: LawPlan, trial: Trial) -> LawResult:
+    for transcript in plan.transcripts:
         trial.try_on(transcript, calls=CALLS_PER_TRANSCRIPT)
-    if max_examples:
-        for_each_history(trial.try_on, max_examples=max_examples, seed=seed)
+    if plan.max_examples:
+        for_each_history(trial.try_on, max_examples=plan.max_examples, seed=plan.seed)
     if not trial.runs:
         raise UsageError(f"{MARKER}: max_examples=0 and no transcripts leave nothing to check")
     trial.repeat()
     cases = [(law, trial.shrunk(law)) for law in trial.laws if law.name in trial.broken]
     findings = [_finding(trial, law, case) for law, case in cases]
-    if not trial.acted and not expect_identity:
+    if not (trial.acted or plan.expect_identity or "answers" in trial.broken):
         findings.append(_idle(trial))
     tests = tuple(as_test(law, case.broken, case.run) for law, case in cases)
-    return LawResult(
-        subject.name, Judgement("policy_laws", _summary(trial), tuple(findings)), tests
-    )
+    judgement = Judgement("policy_laws", _summary(trial), tuple(findings))
+    return LawResult(trial.subject.name, judgement, tests)
 
 
 def broken_law(
@@ -116,6 +155,7 @@ def broken_law(
     Raises:
         UsageError: an argument is impossible.
     """
+    refuse_running_loop("broken_law", instead="call it in a test without async")
     if law not in LAWS:
         raise UsageError(f"no law is named {law!r}; there are: {', '.join(LAWS)}")
     subject = make_subject(policy, {name: (value,) for name, value in (knobs or {}).items()})
@@ -176,7 +216,7 @@ def _idle(trial: Trial) -> Finding:
         rule=f"{MARKER}.idle",
         what="the policy never changed a request, at any of its settings",
         where=f"policy {trial.subject.name}",
-        measured=f"{trial.requests} requests, all equal to their history",
+        measured=f"{trial.requests} requests, none different from its history",
         allowed="at least one that differs",
         why="nothing was tested: every law is kept by doing nothing",
         remedy="let the policy take a budget, or sweep its limit: sweep={'last': range(1, 30)}; a "

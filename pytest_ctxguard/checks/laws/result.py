@@ -25,5 +25,10 @@ class LawResult:
 
     @property
     def paste(self) -> str:
-        """The tests, with what to do with them; nothing when no law is broken."""
-        return "\n\n".join([PASTE, *self.tests]) if self.tests else ""
+        """The tests as one module, with what to do with it; nothing when no law is broken."""
+        if not self.tests:
+            return ""
+        parts = [test.partition("\n\n\n") for test in self.tests]
+        imports = dict.fromkeys(line for head, _, _ in parts for line in head.splitlines())
+        head = f"{PASTE}\n\n" + "\n".join(imports)
+        return f"{head}\n\n\n" + "\n\n".join(text for _, _, text in parts)

@@ -11,7 +11,6 @@ from pytest_ctxguard.checks.laws.subject import Setting, Subject, copied
 from pytest_ctxguard.checks.laws.terms import Terms
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.plan import Plan
-from pytest_ctxguard.replay.run import run
 from pytest_ctxguard.replay.values import Replay, Request
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Transcript
@@ -136,7 +135,7 @@ def _attempt(
         summariser=terms.summariser and copied(terms.summariser),
     )
     try:
-        return run(plan), None
+        return subject.replay(plan), None
     except Exception as error:  # a policy may raise anything
         theirs = any("raised by policy" in note for note in getattr(error, "__notes__", ()))
         if isinstance(error, UsageError) and not theirs:

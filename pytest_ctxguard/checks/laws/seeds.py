@@ -16,6 +16,7 @@ from pathlib import Path
 from pytest_ctxguard.checks.laws.runs import run_policy
 from pytest_ctxguard.checks.laws.subject import Setting, Subject
 from pytest_ctxguard.checks.laws.terms import FunctionCounter, Terms
+from pytest_ctxguard.replay.run import run
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.model import Transcript
 
@@ -56,6 +57,7 @@ def _pickled(subject: Subject, terms: Terms, cases: Sequence[Case]) -> bytes:
     if "count" not in subject.takes:  # messages are compared, and loading a tokenizer is slow
         counter = FunctionCounter(len)
     named = (subject.policy, terms.counter)
+    subject = replace(subject, replay=run)  # there is no event loop of a test's there
     terms = replace(terms, counter=counter)  # type: ignore[arg-type]  # the child puts it back
     if any(getattr(v, "__module__", "") == "__main__" for v in named):
         raise Unpicklable("it is defined in __main__")

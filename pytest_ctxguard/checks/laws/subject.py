@@ -18,6 +18,9 @@ from pytest_ctxguard.policies.protocol import (
     made,
     policy_name,
 )
+from pytest_ctxguard.replay.plan import Plan
+from pytest_ctxguard.replay.run import run
+from pytest_ctxguard.replay.values import Replay
 
 MOST_COMBINATIONS = 1_000
 
@@ -46,11 +49,13 @@ class Subject:
         knobs: every combination of the knobs' values; one empty one without knobs. A knob named
             ``budget`` is the token budget.
         takes: which of what a replay offers it takes: ``budget``, ``count``, ``tools``.
+        replay: runs it over a transcript: in an event loop of its own, or in the test's.
     """
 
     policy: Policy
     knobs: tuple[Mapping[str, Any], ...] = ({},)
     takes: frozenset[str] = frozenset()
+    replay: Callable[[Plan], Replay] = run
 
     @property
     def name(self) -> str:
@@ -91,7 +96,12 @@ def copied(value: Callable[..., Any]) -> Callable[..., Any]:
         ) from error
 
 
-def make_subject(policy: Policy, sweep: Mapping[str, Iterable[Any]] | None = None) -> Subject:
+def make_subject(
+    policy: Policy,
+    sweep: Mapping[str, Iterable[Any]] | None = None,
+    *,
+    replay: Callable[[Plan], Replay] = run,
+) -> Subject:
     """Check and complete the policy and the sweep a user gave.
 
     Raises:
@@ -108,7 +118,7 @@ def make_subject(policy: Policy, sweep: Mapping[str, Iterable[Any]] | None = Non
         )
     offered = {"budget": 1, "count": len, "tools": [], "summarise": str}
     bound = bind(made(Subject(policy, knobs).fresh(Setting(knobs[0])), offered), offered)
-    return Subject(policy, knobs, frozenset(bound.extras) - frozenset(listed))
+    return Subject(policy, knobs, frozenset(bound.extras) - frozenset(listed), replay)
 
 
 def _check_knobs(policy: Policy, listed: Mapping[str, tuple[Any, ...]]) -> None:

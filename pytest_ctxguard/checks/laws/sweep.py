@@ -1,10 +1,11 @@
 """Which settings of a policy are run on one history.
 
 Every knob value, and of the budgets: all of 1 to the history's tokens and one more when the
-history is small (:data:`SMALL`); else an even grid (:data:`GRID`), and what the newest messages
-have in tokens, one, two or more of them, and one token less; and then, as long as the work allowed
-lasts, the middles between neighbours that come to something different, so that a budget at which
-the policy changes its mind is found together with the budget before it.
+history is small (:data:`SMALL`); else an even grid (:data:`GRID`; of a very long history halves of
+halves, as many as are allowed), and what the newest messages have in tokens, one, two or more of
+them, and one token less; and then, as long as the work allowed lasts, the middles between
+neighbours that come to something different, so that a budget at which the policy changes its mind
+is found together with the budget before it.
 """
 
 from __future__ import annotations
@@ -82,9 +83,11 @@ def _by_bisection(
         yield from map(at, range(1, top + 1))
         return
     done: dict[int, Any] = {}
-    grid = [top * number // GRID for number in range(GRID, 0, -1)]  # where all fits comes first
-    edges = _edges(last, terms, transcript)
-    for budget in [*grid[:runs], *_share(edges, max(1, runs // 2), turn), 1]:
+    wanted = [top >> number or 1 for number in range(runs)]  # where all fits comes first
+    if runs > GRID:
+        grid = [top * number // GRID for number in range(GRID, 0, -1)]
+        wanted = [*grid, *_edges(last, terms, transcript, most=runs // 2, turn=turn), 1]
+    for budget in wanted:
         if budget not in done and len(done) < runs:
             run = at(budget)
             done[budget] = run.outcome
@@ -98,12 +101,18 @@ def _by_bisection(
         yield run
 
 
-def _edges(history: Sequence[Message], terms: Terms, transcript: Transcript) -> list[int]:
-    """Return what the newest messages have in tokens, however many they are, and one less."""
+def _edges(
+    history: Sequence[Message], terms: Terms, transcript: Transcript, *, most: int, turn: int
+) -> list[int]:
+    """Return what the newest messages have in tokens, however many they are, and one less.
+
+    Of a long history only some are counted, for each takes as long as the history is.
+    """
     lead = instructions(history)
+    starts = _share(range(lead + 1, len(history)), max(1, most // 2), turn)
     sizes = {
         terms.counter.count((*history[:lead], *history[start:]), tools=transcript.tools)
-        for start in range(lead + 1, len(history))
+        for start in starts
     }
     return sorted({budget for size in sizes for budget in (size, size - 1) if budget > 0})
 

@@ -10,7 +10,7 @@ from pytest_ctxguard.checks.laws.runs import Observed, Run, run_policy
 from pytest_ctxguard.checks.laws.texts import invented
 from pytest_ctxguard.replay.values import Request
 from pytest_ctxguard.transcript.messages import Message
-from pytest_ctxguard.transcript.wellformed import PROVIDERS
+from pytest_ctxguard.transcript.wellformed import PROVIDERS, Sound
 
 # What the law of the current turn judges, in its own way.
 ELSEWHERE = ("current-task", "current-round")
@@ -34,12 +34,15 @@ def answers(run: Run) -> Broken | None:
 def well_formed(run: Run) -> Broken | None:
     """Find a request that breaks a rule of the provider which the history itself keeps."""
     rules = PROVIDERS[run.terms.provider]
+    sound = Sound()
     for seen, request in run.requests:
         if not request.acted:
             continue
         problems = [
             p
-            for p in rules(request.messages, run.transcript.tools, history=seen.history)
+            for p in rules(
+                request.messages, run.transcript.tools, history=seen.history, sound=sound
+            )
             if p.rule not in ELSEWHERE
         ]
         if not problems:

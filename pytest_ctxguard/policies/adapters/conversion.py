@@ -72,12 +72,14 @@ class Whole:
             the framework's messages exactly. It may be async.
         conversion: its framework's.
         may_decline: returning ``None`` means that nothing is to be done.
+        read: takes the messages out of what it returns; none: it returns them.
     """
 
     func: Any
     call: Callable[..., Any]
     conversion: Conversion
     may_decline: bool = False
+    read: Callable[[Any], Any] | None = None
 
     def __call__(
         self,
@@ -93,11 +95,14 @@ class Whole:
         counted = count and (lambda these: count(table.restored(these, messages)))
         policy = bind(self.call, {"budget": budget, "count": counted, "tools": tools})
 
-        def read(returned: Any) -> list[Message]:
-            kept = self.may_decline and returned is None
-            return table.restored(given if kept else returned, messages)
+        def restored(returned: Any) -> list[Message]:
+            if self.may_decline and returned is None:
+                returned = given
+            elif self.read is not None:
+                returned = self.read(returned)
+            return table.restored(returned, messages)
 
-        return then(policy(list(given)), read)
+        return then(policy(list(given)), restored)
 
 
 @dataclass(frozen=True, slots=True)

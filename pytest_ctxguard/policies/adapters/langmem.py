@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from pytest_ctxguard.errors import PolicyError
-from pytest_ctxguard.policies.adapters.conversion import Factory
-from pytest_ctxguard.policies.adapters.framework import then
+from pytest_ctxguard.policies.adapters.conversion import Factory, Whole
 from pytest_ctxguard.policies.adapters.langchain_messages import conversion
-from pytest_ctxguard.policies.protocol import Policy, bind, is_factory
+from pytest_ctxguard.policies.protocol import Policy, is_factory
 from pytest_ctxguard.transcript.messages import Message
 
 
@@ -49,21 +48,19 @@ class _Running:
         tools: Sequence[Any] | None = None,
     ) -> list[Message] | Awaitable[list[Message]]:
         """Return the messages to send; the summary goes on from the last call."""
-        table = conversion("langmem").table()
-        given = table.made(messages, range(len(messages)))
-        counted = count and (lambda these: count(table.restored(these, messages)))
-        policy = bind(
-            partial(self.func, running_summary=self.summary),
-            {"budget": budget, "count": counted, "tools": tools},
+        whole = Whole(
+            func=self.func,
+            call=partial(self.func, running_summary=self.summary),
+            conversion=conversion("langmem"),
+            read=self._read,
         )
+        return whole(messages, budget=budget, count=count, tools=tools)
 
-        def read(result: Any) -> list[Message]:
-            if not hasattr(result, "messages") or not hasattr(result, "running_summary"):
-                raise PolicyError(
-                    f"adapt.langmem: the policy returned {type(result).__name__}, not a "
-                    "SummarizationResult. Remedy: return what summarize_messages returns"
-                )
-            self.summary = result.running_summary
-            return table.restored(result.messages, messages)
-
-        return then(policy(given), read)
+    def _read(self, result: Any) -> Any:
+        if not hasattr(result, "messages") or not hasattr(result, "running_summary"):
+            raise PolicyError(
+                f"adapt.langmem: the policy returned {type(result).__name__}, not a "
+                "SummarizationResult. Remedy: return what summarize_messages returns"
+            )
+        self.summary = result.running_summary
+        return result.messages

@@ -15,11 +15,11 @@ from pytest_ctxguard.transcript.wellformed.bedrock import BEDROCK
 from pytest_ctxguard.transcript.wellformed.gemini import GEMINI
 from pytest_ctxguard.transcript.wellformed.openai import OPENAI
 from pytest_ctxguard.transcript.wellformed.openai_responses import OPENAI_RESPONSES
-from pytest_ctxguard.transcript.wellformed.rule import Problem, Provider, Rule
+from pytest_ctxguard.transcript.wellformed.rule import Problem, Provider, Rule, Sound
 
 PROVIDERS: Mapping[str, Provider] = {
     provider.name: provider for provider in (OPENAI, OPENAI_RESPONSES, ANTHROPIC, GEMINI, BEDROCK)
 }
 openai_rules = OPENAI
 
-__all__ = ["PROVIDERS", "Problem", "Provider", "Rule", "openai_rules"]
+__all__ = ["PROVIDERS", "Problem", "Provider", "Rule", "Sound", "openai_rules"]

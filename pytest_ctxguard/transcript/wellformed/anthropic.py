@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.wellformed import cache_marks, common, order, pairs, shape
@@ -208,9 +209,10 @@ def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterato
     yield from order.late_instructions(messages)
     yield from order.first(messages)
     yield from order.last(messages, whitespace=True)
-    yield from pairs.repeated_ids(messages, whole_request=True)
-    yield from pairs.pairs(messages, joined=True)
+    yield from pairs.repeated_ids(messages)
     yield from common.find_thoughts(messages, history)
 
 
-ANTHROPIC = Provider("anthropic", RULES, find_in_message, find, lost)
+ANTHROPIC = Provider(
+    "anthropic", RULES, find_in_message, find, lost, pairs=partial(pairs.pairs, joined=True)
+)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.wellformed import (
@@ -154,6 +155,7 @@ def find_in_message(index: int, message: Message) -> Iterator[Found]:
     yield from common.find_in_message(index, message, limits=LIMITS)
     yield from shape.blocks(index, message, blank=True)
     yield from shape.error_text(index, message)
+    yield from pairs.repeated_in_message(index, message)
 
 
 def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterator[Found]:
@@ -168,9 +170,9 @@ def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterato
     yield from order.first(messages)
     yield from order.last(messages)
     yield from order.alternation(messages)
-    yield from pairs.repeated_ids(messages, whole_request=False)
-    yield from pairs.pairs(messages, joined=True)
     yield from common.find_thoughts(messages, history)
 
 
-BEDROCK = Provider("bedrock", RULES, find_in_message, find, lost)
+BEDROCK = Provider(
+    "bedrock", RULES, find_in_message, find, lost, pairs=partial(pairs.pairs, joined=True)
+)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.wellformed import common, kept, order, pairs, shape
@@ -121,6 +122,7 @@ def find_in_message(index: int, message: Message) -> Iterator[Found]:
     """Find what breaks the rules in a message, whatever stands around it."""
     yield from common.find_in_message(index, message, limits=LIMITS)
     yield from shape.blocks(index, message, blank=False)
+    yield from pairs.repeated_in_message(index, message)
 
 
 def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterator[Found]:
@@ -134,10 +136,10 @@ def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterato
     yield from order.late_instructions(messages)
     yield from order.first(messages)
     yield from order.last(messages)
-    yield from pairs.repeated_ids(messages, whole_request=False)
-    yield from pairs.pairs(messages, joined=True)
     if history is not None:
         yield from kept.missing_signatures(messages, history)
 
 
-GEMINI = Provider("gemini", RULES, find_in_message, find, kept.lost)
+GEMINI = Provider(
+    "gemini", RULES, find_in_message, find, kept.lost, pairs=partial(pairs.pairs, joined=True)
+)

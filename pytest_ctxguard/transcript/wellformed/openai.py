@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.wellformed import common, pairs, shape
@@ -135,6 +136,7 @@ def find_in_message(index: int, message: Message) -> Iterator[Found]:
     """Find what breaks the rules in a message, whatever stands around it."""
     yield from shape.content(index, message)
     yield from common.find_in_message(index, message, limits=LIMITS)
+    yield from pairs.repeated_in_message(index, message)
 
 
 def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterator[Found]:
@@ -142,9 +144,9 @@ def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterato
     if not messages:
         yield Found("empty-request", None, "there is no message")
         return
-    yield from pairs.repeated_ids(messages, whole_request=False)
     yield from common.find_in_tools(tools, LIMITS)
-    yield from pairs.pairs(messages, joined=False)
 
 
-OPENAI = Provider("openai", RULES, find_in_message, find, lost)
+OPENAI = Provider(
+    "openai", RULES, find_in_message, find, lost, pairs=partial(pairs.pairs, joined=False)
+)

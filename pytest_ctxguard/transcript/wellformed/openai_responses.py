@@ -91,7 +91,7 @@ def find(messages: Sequence[Message], tools: Tools, history: History) -> Iterato
     if not messages:
         yield Found("empty-request", None, "there is no message")
         return
-    yield from pairs.repeated_ids(messages, whole_request=True)
+    yield from pairs.repeated_ids(messages)
     yield from common.find_in_tools(tools, LIMITS)
     yield from pairs.unpaired(messages)
     if history is not None:

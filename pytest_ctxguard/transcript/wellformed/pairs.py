@@ -59,30 +59,16 @@ def pairs(messages: Sequence[Message], *, joined: bool) -> Iterator[Found]:
     yield from _unanswered(current, end=True)
 
 
-def repeated_ids(messages: Sequence[Message], *, whole_request: bool) -> Iterator[Found]:
-    """Find calls that share an id (``duplicate-call-id``).
+def repeated_in_message(index: int, message: Message) -> Iterator[Found]:
+    """Find calls of one message that share an id (``duplicate-call-id``)."""
+    return _repeated(index, call_ids(message), {})
 
-    Args:
-        messages: the request.
-        whole_request: look beyond single messages.
-    """
+
+def repeated_ids(messages: Sequence[Message]) -> Iterator[Found]:
+    """Find calls that share an id, of one message or of several (``duplicate-call-id``)."""
     seen: dict[str, int] = {}
     for index, message in enumerate(messages):
-        if not whole_request:
-            seen = {}
-        ids = call_ids(message)
-        for call_id in dict.fromkeys(filter(None, ids)):
-            here = ids.count(call_id)
-            fields = {"id": call_id}
-            if here > 1:
-                what = f"{here} calls of one message have id {call_id!r}"
-                second = ids.index(call_id, ids.index(call_id) + 1)
-                yield Found("duplicate-call-id", index, what, call=second, fields=fields)
-            elif call_id in seen:
-                what = f"a call has id {call_id!r}, which one of message {seen[call_id]} has"
-                number = ids.index(call_id)
-                yield Found("duplicate-call-id", index, what, call=number, fields=fields)
-            seen[call_id] = index
+        yield from _repeated(index, call_ids(message), seen)
 
 
 def unpaired(messages: Sequence[Message]) -> Iterator[Found]:
@@ -107,6 +93,21 @@ def unpaired(messages: Sequence[Message]) -> Iterator[Found]:
     for call_id, callers in waiting.items():
         if call_id not in answers:
             yield _lacking([call_id], callers[0], "")
+
+
+def _repeated(index: int, ids: list[str], seen: dict[str, int]) -> Iterator[Found]:
+    for call_id in dict.fromkeys(filter(None, ids)):
+        here = ids.count(call_id)
+        fields = {"id": call_id}
+        if here > 1:
+            what = f"{here} calls of one message have id {call_id!r}"
+            second = ids.index(call_id, ids.index(call_id) + 1)
+            yield Found("duplicate-call-id", index, what, call=second, fields=fields)
+        elif call_id in seen:
+            what = f"a call has id {call_id!r}, which one of message {seen[call_id]} has"
+            number = ids.index(call_id)
+            yield Found("duplicate-call-id", index, what, call=number, fields=fields)
+        seen[call_id] = index
 
 
 def _answered(index: int, call_id: str, current: _Round, ever: dict[str, int]) -> Iterator[Found]:

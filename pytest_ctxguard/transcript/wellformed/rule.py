@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, count
+from operator import is_not, not_
 from typing import Any
 
 from pytest_ctxguard.transcript.messages import Message
@@ -93,7 +95,23 @@ class Rule:
 
 MessageFinder = Callable[[int, Message], Iterator[Found]]
 Finder = Callable[[Sequence[Message], Tools, History], Iterator[Found]]
+PairFinder = Callable[[Sequence[Message]], Iterator[Found]]
 Loser = Callable[[Sequence[Message], Sequence[Message]], Iterator[Found]]
+
+
+@dataclass(slots=True)
+class Sound:
+    """What was found to break no rule, in requests that have most message objects in common.
+
+    The objects must live as long as this, and not change.
+
+    Attributes:
+        alone: the ``id`` of those that break none by themselves.
+        paired: the last request whose calls and results are all in order.
+    """
+
+    alone: set[int] = field(default_factory=set)
+    paired: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +124,8 @@ class Provider:
         find_in_message: finds what breaks them in a message, whatever stands around it.
         find: finds what else breaks them.
         lost: finds what a request needs and has no longer, by the uncut history.
+        pairs: finds what breaks them between calls and results, where a result must stand in the
+            round of its call.
     """
 
     name: str
@@ -113,6 +133,7 @@ class Provider:
     find_in_message: MessageFinder
     find: Finder
     lost: Loser
+    pairs: PairFinder | None = None
 
     def __call__(
         self,
@@ -120,7 +141,7 @@ class Provider:
         tools: Tools = (),
         *,
         history: History = None,
-        sound: set[int] | None = None,
+        sound: Sound | None = None,
     ) -> list[Problem]:
         """Judge a request, in OpenAI chat format, as what the provider gets of it.
 
@@ -130,15 +151,19 @@ class Provider:
             history: what the request was made from, uncut. With it, signed thoughts are compared
                 and the current task and round are looked for; these two only in a request that is
                 accepted, for a refused one lacks what it lacks for the same reason.
-            sound: the ``id`` of message objects that break no rule by themselves; those found to
-                be so are added. Requests of one replay have most objects in common: judged with
-                the same set, each is looked into once.
+            sound: what was found sound before; what is found so now is added. Requests of one
+                replay are judged with the same one: each of their messages is looked into once.
 
         Returns:
             The problems in message order, those of tool definitions last; empty when there are
             none.
         """
-        found = [*self._in_messages(messages, sound), *self.find(messages, tools, history)]
+        sound = Sound() if sound is None else sound
+        found = [
+            *self._in_messages(messages, sound.alone),
+            *self.find(messages, tools, history),
+            *self._in_pairs(messages, sound),
+        ]
         if not found and history is not None:
             found = list(self.lost(messages, history))
         if not found:
@@ -147,13 +172,34 @@ class Provider:
         found.sort(key=lambda each: len(messages) if each.index is None else each.index)
         return [self.rules[each.rule].problem(each, places) for each in found]
 
-    def _in_messages(self, messages: Sequence[Message], sound: set[int] | None) -> Iterator[Found]:
-        known = set() if sound is None else sound
-        for index, message in enumerate(messages):
-            if id(message) in known:
-                continue
-            found = list(self.find_in_message(index, message))
+    def _in_messages(self, messages: Sequence[Message], sound: set[int]) -> Iterator[Found]:
+        known = map(sound.__contains__, map(id, messages))
+        for index in compress(count(), map(not_, known)):
+            found = list(self.find_in_message(index, messages[index]))
             if found:
                 yield from found
             else:
-                known.add(id(message))
+                sound.add(id(messages[index]))
+
+    def _in_pairs(self, messages: Sequence[Message], sound: Sound) -> Sequence[Found]:
+        if self.pairs is None:
+            return ()
+        start = _last_round(messages, sound.paired)
+        found = list(self.pairs(messages[start:]))
+        if found:  # what it says of a place depends on all before it
+            return found if start == 0 else list(self.pairs(messages))
+        sound.paired = messages
+        return ()
+
+
+def _last_round(messages: Sequence[Message], before: Sequence[Message]) -> int:
+    """Return where the last round begins that two requests have in common, from their beginning on.
+
+    All rounds before it end there, in both.
+    """
+    common = next(compress(count(), map(is_not, messages, before)), min(len(messages), len(before)))
+    for index in range(common - 1, 0, -1):
+        role, last = messages[index].get("role"), messages[index - 1].get("role")
+        if role != "tool" and not role == last == "assistant":
+            return index
+    return 0

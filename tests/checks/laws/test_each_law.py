@@ -1,10 +1,13 @@
 """Each law is broken by a policy made to break it, and by nothing else."""
 
+import asyncio
+
 import pytest
 
 from pytest_ctxguard import broken_law
 from pytest_ctxguard.checks.laws.catalogue import DECLARED, LAWS, UNIVERSAL
-from pytest_ctxguard.checks.laws.judging import judge_laws
+from pytest_ctxguard.checks.laws.judging import LawPlan, judge_laws
+from pytest_ctxguard.errors import UsageError
 from tests.checks.laws.faulty import (
     FAULTY,
     MENDED,
@@ -18,7 +21,7 @@ from tests.checks.laws.faulty import (
 
 def judged(policy, **options):
     """Judge a policy that no other process can import, so that none is started."""
-    return judge_laws(lambda: policy, counter=characters, **options)
+    return judge_laws(LawPlan(lambda: policy, counter=characters, **options))
 
 
 def broken(verdict):
@@ -62,11 +65,11 @@ def test_the_list_it_was_given_is_not_returned():
 
 
 def test_determinism_is_held_across_hash_seeds():
-    verdict = judge_laws(in_order_of_a_set, counter=characters, max_examples=30)
+    verdict = judge_laws(LawPlan(in_order_of_a_set, counter=characters, max_examples=30))
     assert broken(verdict) == {"deterministic"}
     assert "two processes of different PYTHONHASHSEED" in verdict.judgement.summary
     assert "PYTHONHASHSEED" in verdict.judgement.findings[0].what
-    kept = judge_laws(fitted, counter=characters, max_examples=30)
+    kept = judge_laws(LawPlan(fitted, counter=characters, max_examples=30))
     assert broken(kept) == set()
     assert "by two processes of different PYTHONHASHSEED (12 runs)" in kept.judgement.summary
 
@@ -85,5 +88,28 @@ def test_a_random_choice_is_seen_in_this_process():
         gone = random.random() < 0.5 and len(sent) < len(messages)
         return fitted(messages, budget // 2, count) if gone else sent
 
-    verdict = judge_laws(any_of_them, counter=characters)
+    verdict = judge_laws(LawPlan(any_of_them, counter=characters))
     assert "deterministic" in broken(verdict)
+
+
+def test_inside_a_running_loop_a_pasted_test_says_what_to_do():
+    async def body():
+        broken_law("order", fitted, [{"role": "user", "content": "a"}], counter=characters)
+
+    with pytest.raises(UsageError, match="broken_law was called inside a running event loop"):
+        asyncio.run(body())
+
+
+def test_of_a_policy_that_only_raises_nothing_else_is_said():
+    def raises(messages):
+        raise RuntimeError("no")
+
+    assert judge_laws(LawPlan(raises, counter=characters)).judgement.counts == {"answers": 1}
+
+
+def test_a_policy_that_refuses_everything_is_idle():
+    def refuses(messages):
+        raise RuntimeError("no")
+
+    plan = LawPlan(refuses, counter=characters, refuses=RuntimeError)
+    assert judge_laws(plan).judgement.counts == {"idle": 1}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ctxguard import broken_law
-from pytest_ctxguard.checks.laws.judging import judge_laws
+from pytest_ctxguard.checks.laws.judging import LawPlan, judge_laws
 from pytest_ctxguard.policies.full_history import full_history
 from pytest_ctxguard.policies.sliding_window import SlidingWindow
 from pytest_ctxguard.transcript.messages import content_text, tool_calls, tool_rounds, turn_starts
@@ -181,7 +181,9 @@ def test_the_fault_is_found_without_the_history_that_showed_it(case):
     declares = (law,) if law == "identity-below-budget" else ()
     sweep = {name: range(1, 12) for name in knobs}
     made = faulty if knobs else lambda: faulty
-    verdict = judge_laws(made, counter=characters, sweep=sweep, declares=declares, max_examples=30)
+    verdict = judge_laws(
+        LawPlan(made, counter=characters, sweep=sweep, declares=declares, max_examples=30)
+    )
     assert f"ctx_policy_laws.{law}" in {finding.rule for finding in verdict.judgement.findings}
 
 

@@ -6,7 +6,9 @@ from functools import partial
 import pytest
 
 from pytest_ctxguard import SlidingWindow
-from pytest_ctxguard.checks.laws.judging import judge_laws
+from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.checks.laws.judging import LawPlan, judge_laws
+from pytest_ctxguard.checks.laws.result import LawResult
 from pytest_ctxguard.checks.laws.shrinking import shrink
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.wellformed import openai_rules
@@ -51,7 +53,7 @@ def test_the_printed_test_fails_until_the_policy_is_mended(law, monkeypatch):
     policy = FAULTY[law]
     declares = (law,) if law in ("identity-below-budget", "idempotent", "always-extended") else ()
     verdict = judge_laws(
-        partial(policy), counter=characters, declares=declares, max_examples=30
+        LawPlan(partial(policy), counter=characters, declares=declares, max_examples=30)
     )  # no process is started for a partial of a name
     [text] = verdict.tests
     assert text.count('"role"') <= 6
@@ -67,7 +69,12 @@ def test_the_printed_test_fails_until_the_policy_is_mended(law, monkeypatch):
 def test_a_counterexample_of_a_long_transcript_has_a_few_messages(turns):
     transcript = Transcript(name="long", messages=tuple(session(turns)[:-1]))
     verdict = judge_laws(
-        lambda: faulty.splits_rounds, counter=characters, transcripts=(transcript,), max_examples=0
+        LawPlan(
+            lambda: faulty.splits_rounds,
+            counter=characters,
+            transcripts=(transcript,),
+            max_examples=0,
+        )
     )
     [finding] = verdict.judgement.findings
     assert re.search(r"a history of [345] messages, found in transcript long$", finding.where)
@@ -95,7 +102,9 @@ def test_shrinking_keeps_a_history_that_breaks_nothing_smaller():
 
 
 def test_the_source_of_a_policy_without_a_name_says_where_it_is():
-    verdict = judge_laws(lambda: SlidingWindow(last=1), counter=characters, max_examples=20)
+    verdict = judge_laws(
+        LawPlan(lambda: SlidingWindow(last=1), counter=characters, max_examples=20)
+    )
     [text] = verdict.tests
     assert re.search(r"# policy: put yours here \(<function .*test_laws_counterexamples", text)
     with pytest.raises(NameError, match="policy"):
@@ -119,7 +128,7 @@ def test_the_source_of_a_policy_without_a_name_says_where_it_is():
     ],
 )
 def test_a_policy_is_written_as_it_was_given(policy, options, source):
-    verdict = judge_laws(policy, counter=characters, max_examples=25, **options)
+    verdict = judge_laws(LawPlan(policy, counter=characters, max_examples=25, **options))
     [text] = [text for text in verdict.tests if '"current-turn"' in text]
     assert source in re.sub(r"\s+", " ", text)
     assert run_printed(text) is False
@@ -129,7 +138,7 @@ def test_long_repeated_texts_are_short_in_the_source():
     def drops_long(messages):
         return [m for m in messages if len(str(m["content"])) < 3_000 or m["role"] == "assistant"]
 
-    verdict = judge_laws(lambda: drops_long, counter=characters)
+    verdict = judge_laws(LawPlan(lambda: drops_long, counter=characters))
     [text] = [text for text in verdict.tests if '"well-formed"' in text]
     assert '"t" * 3' in text
     assert len(text) < 1_500
@@ -137,8 +146,23 @@ def test_long_repeated_texts_are_short_in_the_source():
 
 def test_the_same_in_every_run():
     first, second = (
-        judge_laws(lambda: faulty.splits_rounds, counter=characters, max_examples=20)
+        judge_laws(LawPlan(lambda: faulty.splits_rounds, counter=characters, max_examples=20))
         for _ in range(2)
     )
     assert first == second
-    assert judge_laws(lambda: fitted, counter=characters, max_examples=5, seed=1).tests == ()
+    assert (
+        judge_laws(LawPlan(lambda: fitted, counter=characters, max_examples=5, seed=1)).tests == ()
+    )
+
+
+def test_what_is_pasted_is_one_module_whose_imports_come_first():
+    one = "import json\nfrom os import path\n\n\ndef test_one():\n    assert json\n"
+    two = "import json\nfrom os import sep\n\n\ndef test_two():\n    assert sep\n"
+    result = LawResult("fit", Judgement("policy_laws", ""), (one, two))
+    assert result.paste == (
+        "To see it again, and to keep it mended, paste:\n\n"
+        "import json\nfrom os import path\nfrom os import sep\n\n\n"
+        "def test_one():\n    assert json\n\n\n"
+        "def test_two():\n    assert sep\n"
+    )
+    assert LawResult("fit", Judgement("policy_laws", "")).paste == ""

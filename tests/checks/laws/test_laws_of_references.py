@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_ctxguard.checks.laws.judging import judge_laws
+from pytest_ctxguard.checks.laws.judging import LawPlan, judge_laws
 from pytest_ctxguard.policies.catalogue import reference_policies
 from pytest_ctxguard.policies.full_history import full_history
 from pytest_ctxguard.policies.sliding_window import SlidingWindow
@@ -24,7 +24,7 @@ def estimate(messages):
 
 
 def broken(policy, **options):
-    verdict = judge_laws(policy, **{"counter": characters, **options})
+    verdict = judge_laws(LawPlan(policy, **{"counter": characters, **options}))
     return {finding.rule.removeprefix("ctx_policy_laws.") for finding in verdict.judgement.findings}
 
 

@@ -48,9 +48,33 @@ def test_of_a_long_one_a_grid_and_each_change_with_the_budget_before_it():
 def test_no_more_calls_than_wanted_and_the_budget_at_which_all_fits_first():
     history = [user("a" * 100), {"role": "assistant", "content": "y" * 50}, user("b" * 100)]
     run = settings(fitted, history, calls=8)  # two calls each
-    assert len(run) == 4
-    assert run[0].budget == characters(history) + 1
+    top = characters(history) + 1
+    assert [setting.budget for setting in run] == [top, top // 2, top // 4, top // 8]
     assert GRID == 8
+
+
+def test_halves_of_halves_end_at_one_token():
+    history = [user("a" * SMALL)]
+    assert budgets(fitted, history, calls=GRID)[0] == 1
+
+
+@pytest.mark.parametrize("calls", [50, 200])
+def test_what_is_counted_grows_with_the_calls_and_no_faster(calls):
+    counted = []
+
+    def counter(messages):
+        counted.append(len(messages))
+        return characters(messages)
+
+    def newest(messages, budget):
+        return messages[-max(1, budget // 200) :]
+
+    said = {"role": "assistant", "content": "Yes."}
+    history = as_transcript([m for n in range(calls) for m in (user(f"{n}" * 50), said)][:-1])
+    subject, terms = make_subject(newest), make_terms(counter)
+    runs = list(sweep(subject, history, terms=terms, calls=4 * calls))
+    assert len(runs) == 4
+    assert len(counted) < 20 * calls
 
 
 def test_a_policy_that_never_changes_is_run_on_the_grid_alone():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pytest_ctxguard import broken_law
-from pytest_ctxguard.checks.laws.judging import judge_laws
+from pytest_ctxguard.checks.laws.judging import LawPlan, judge_laws
 from pytest_ctxguard.checks.laws.limits import irreducible
 from pytest_ctxguard.checks.laws.terms import make_terms
 from pytest_ctxguard.checks.laws.texts import invented
@@ -143,9 +143,9 @@ def refusing_too_soon(messages, budget, count):
 
 def test_a_declared_refusal_is_an_answer_and_an_undeclared_one_is_not():
     options = {"counter": characters, "max_examples": 20}
-    kept = judge_laws(lambda: refusing, refuses=Overflow, **options)
+    kept = judge_laws(LawPlan(lambda: refusing, refuses=Overflow, **options))
     assert kept.judgement.findings == ()
-    [finding] = judge_laws(lambda: refusing, **options).judgement.findings
+    [finding] = judge_laws(LawPlan(lambda: refusing, **options)).judgement.findings
     assert finding.rule == "ctx_policy_laws.answers"
     assert finding.measured.startswith("Overflow: ")
 
@@ -186,12 +186,12 @@ def test_the_first_call_that_raises_is_found_and_those_before_it_are_judged():
 )
 def test_an_impossible_option_is_refused(options, said):
     with pytest.raises(UsageError, match=re.escape(said)):
-        judge_laws(fitted, **{"counter": characters, **options})
+        judge_laws(LawPlan(fitted, **{"counter": characters, **options}))
 
 
 def test_identity_below_a_budget_needs_one():
     with pytest.raises(UsageError, match="the policy takes no budget"):
-        judge_laws(lambda m: m, counter=characters, declares=("identity-below-budget",))
+        judge_laws(LawPlan(lambda m: m, counter=characters, declares=("identity-below-budget",)))
 
 
 def test_an_unknown_law():

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
 from pytest_ctxguard.transcript.library import builtin_folder, find
-from pytest_ctxguard.transcript.wellformed import PROVIDERS, openai_rules
+from pytest_ctxguard.transcript.wellformed import PROVIDERS, Sound, openai_rules
+from tests.factories import assistant, call, calling, result, user
 
 BUILT_IN = sorted(path.stem for path in builtin_folder().glob("*.jsonl"))
 TOLERANT = ("openai", "openai-responses")  # of text that is empty or white space
@@ -47,8 +48,8 @@ def test_a_valid_history_has_no_problem(history):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_no_call_of_a_built_in_transcript_has_a_problem(provider, name):
     transcript = find(name)
-    for call in transcript.calls:
-        history = transcript.messages[: call.history]
+    for each in transcript.calls:
+        history = transcript.messages[: each.history]
         assert PROVIDERS[provider](history, transcript.tools, history=history) == []
 
 
@@ -95,12 +96,42 @@ def test_rubbish_is_reported_not_raised(messages, tools):
 @per_provider
 def test_a_message_is_looked_into_once_where_requests_share_it(provider):
     good, bad = {"role": "user", "content": "a"}, {"role": "user", "content": "\ud83d"}
-    sound = set()
+    sound = Sound()
     assert PROVIDERS[provider]([good], sound=sound) == []
-    assert sound == {id(good)}
+    assert sound.alone == {id(good)}
     assert [p.rule for p in PROVIDERS[provider]([bad], sound=sound)] == ["lone-surrogate"]
-    assert sound == {id(good)}
-    assert PROVIDERS[provider]([bad], sound={id(bad)}) == []
+    assert sound.alone == {id(good)}
+    assert PROVIDERS[provider]([bad], sound=Sound(alone={id(bad)})) == []
+
+
+POOL = (
+    user("a"),
+    assistant("b"),
+    calling(call("c1")),
+    result("x", "c1"),
+    calling(call("c1"), call("c2")),
+    result("y", "c2"),
+    calling(call("c3"), call("c3")),
+)
+
+
+@st.composite
+def grown(draw):
+    """Requests that begin alike, each cut somewhere and gone on with otherwise."""
+    requests, request = [], []
+    for _ in range(draw(st.integers(2, 6))):
+        kept = draw(st.integers(0, len(request)))
+        request = [*request[:kept], *draw(st.lists(st.sampled_from(POOL), max_size=6))]
+        requests.append(tuple(request))
+    return requests
+
+
+@per_provider
+@given(requests=grown())
+def test_requests_judged_one_after_the_other_are_judged_as_each_alone(provider, requests):
+    sound = Sound()
+    for request in requests:
+        assert PROVIDERS[provider](request, sound=sound) == PROVIDERS[provider](request)
 
 
 @per_provider

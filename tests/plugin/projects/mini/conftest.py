@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import zlib
 from pathlib import Path
 
 from pytest_ctxguard.errors import BackendError
@@ -18,6 +20,8 @@ DECLINE = "I do not know."
 def answer(messages, *, variant):
     """Answer the last message from those before it; a dropped fact changes the answer."""
     *context, question = [message.get("content") or "" for message in messages]
+    if question.startswith("What is the extension of "):
+        return look_up(question[25:-1], "\n".join(context), variant=variant)
     value, neighbour, invented = next(v for word, v in FACTS.items() if word in question)
     told = any(value in text for text in context)
     long = len(messages) > 3  # the controls have two or three messages
@@ -40,6 +44,16 @@ def answer(messages, *, variant):
         "rambling": "Let me look.",
         "surrogate": "It is \ud800.",
     }.get(variant, DECLINE)
+
+
+def look_up(owner, register, *, variant):
+    """Answer from a register; of 100 owners, ``share-N`` finds N, the same in every run."""
+    found = dict(re.findall(r"to (.+), reachable on extension (\d+)\.", register))
+    value = found.pop(owner, None)
+    share = int(variant.removeprefix("share-")) if variant.startswith("share-") else 100
+    if value is not None and zlib.crc32(owner.encode()) % 100 < share:
+        return value
+    return next(iter(found.values()), DECLINE) if variant == "neighbour" or value else DECLINE
 
 
 def pytest_addoption(parser):

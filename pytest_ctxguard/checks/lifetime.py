@@ -1,0 +1,174 @@
+"""``ctx_lifetime``: facts are sent as long as they hold, and no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pytest_ctxguard.checks.finding import Finding, Judgement
+from pytest_ctxguard.checks.promise import Case, Tier, describe, require
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.replay.carried import Carried, Seen
+from pytest_ctxguard.replay.values import Replay
+from pytest_ctxguard.transcript.model import Fact
+
+DROP = "drop the message and what repeats it (echoes, summaries, pinned notes)"
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Each fact is there while it holds and gone afterwards; without a fact, all that are declared.
+
+    A fact of one turn, and a forbidden one, is in no request after the turn that plants it, of
+    calls and probes. Any other is in every request of its probes. A value that was superseded is
+    in no request of a probe without the newer one; with ``strict`` in none, but for messages that
+    state the newer one, too: a promise of policies that drop what is outdated.
+    """
+
+    fact: str = ""
+    strict: bool = False
+
+    marker: ClassVar[str] = "ctx_lifetime"
+    tier: ClassVar[Tier] = "structure"
+    usage: ClassVar[str] = 'ctx_lifetime("fact", "another fact", strict=True) or ctx_lifetime()'
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.fact, str), self, f"{self.fact!r} is not the name of a fact")
+        require(isinstance(self.strict, bool), self, f"strict={self.strict!r} is no bool")
+
+    @property
+    def subject(self) -> str:
+        """The fact; empty: all of them."""
+        return self.fact
+
+    def judge(self, case: Case) -> Judgement:
+        """Judge each fact by its own lifetime; one finding for each way that it is broken."""
+        transcript = case.replay.transcript
+        facts = (transcript.fact(self.fact),) if self.fact else transcript.facts
+        if not facts:
+            raise UsageError(
+                f"{self.marker}: transcript {transcript.name!r} declares no fact, so nothing could "
+                "be wrong. Plant one, or leave the mark out."
+            )
+        findings, judged = [], 0
+        for fact in facts:
+            carried = case.replay.carried(fact.name)
+            judged += len(carried.requests("later" if fact.must_be_gone else "probe"))
+            for broken in self._broken(fact, carried):
+                findings.append(self._finding(case, fact, carried, broken=broken))
+        gone = sum(fact.must_be_gone for fact in facts)
+        summary = f"{len(facts) - gone} facts that hold, {gone} that must be gone"
+        return Judgement(describe(self), summary, tuple(findings), requests=judged)
+
+    def _broken(self, fact: Fact, carried: Carried) -> Iterator[_Broken]:
+        """Yield the ways in which a fact's lifetime is broken, each with the requests that do."""
+        older = carried.older.requests("probe") if carried.older else ()
+        if fact.must_be_gone:
+            ways = [_forbidden(carried) if fact.kind == "forbidden" else _expired(carried)]
+        else:
+            ways = [_lost(carried)]
+        if older and self.strict:
+            ways.append(_superseded(older))
+        elif older:
+            ways.append(_stale(older, carried.own.requests("probe")))
+        yield from (way for way in ways if any(way.requests))
+
+    def _finding(self, case: Case, fact: Fact, carried: Carried, *, broken: _Broken) -> Finding:
+        places = _later(case.replay, carried) if broken.later else _probes(carried)
+        broken_at = [
+            place for place, is_broken in zip(places, broken.requests, strict=True) if is_broken
+        ]
+        older = ", ".join(map(repr, fact.supersedes))
+        return Finding(
+            rule=f"{self.marker}.{broken.rule}",
+            what=broken.what.format(fact=f"{fact.name!r} ({fact.value!r})", older=older),
+            where=case.place(broken_at[0], f"planted at message {fact.planted_at}"),
+            measured=f"so in {len(broken_at)} of {len(places)} requests",
+            allowed="so in none",
+            why=broken.why,
+            remedy=broken.remedy,
+            requests=len(broken_at),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Broken:
+    """A way to break a lifetime.
+
+    Attributes:
+        rule: its id, without the marker.
+        what: with ``{fact}`` and ``{older}``.
+        requests: for each that is judged, whether it is broken there.
+        later: whether those are the calls of later turns and the probes; else the probes alone.
+    """
+
+    rule: str
+    what: str
+    requests: tuple[bool, ...]
+    why: str
+    remedy: str
+    later: bool = False
+
+
+def _lost(carried: Carried) -> _Broken:
+    return _Broken(
+        rule="lost",
+        what="the policy dropped {fact}, which still holds",
+        requests=tuple(not seen for seen in carried.requests("probe")),
+        why="the model cannot answer from what it is not sent; it will guess",
+        remedy="keep the message, pin its text, or have the summary carry the value",
+    )
+
+
+def _expired(carried: Carried) -> _Broken:
+    return _Broken(
+        rule="expired",
+        what="{fact} held for one turn, and is sent in later ones",
+        requests=tuple(map(bool, carried.own.requests("later"))),
+        why="the model may act on what no longer holds, and it is still paid for",
+        remedy=DROP,
+        later=True,
+    )
+
+
+def _forbidden(carried: Carried) -> _Broken:
+    return _Broken(
+        rule="forbidden",
+        what="{fact} is forbidden, and is sent after the turn it came in",
+        requests=tuple(map(bool, carried.own.requests("later"))),
+        why="a secret goes out with every call; what was withdrawn may still be done",
+        remedy=f"{DROP}, or blank the value where it stands",
+        later=True,
+    )
+
+
+def _stale(older: Seen, newer: Seen) -> _Broken:
+    return _Broken(
+        rule="stale",
+        what="{older} is sent without what took its place, {fact}",
+        requests=tuple(bool(old) and not new for old, new in zip(older, newer, strict=True)),
+        why="the model answers with the outdated value, and nothing it reads speaks against it",
+        remedy="keep the update as long as anything that states the older value, or drop both",
+    )
+
+
+def _superseded(older: Seen) -> _Broken:
+    return _Broken(
+        rule="superseded",
+        what="{older} is still sent, though {fact} took its place",
+        requests=tuple(map(bool, older)),
+        why="what is outdated looks like the answer, and is still paid for",
+        remedy=f"{DROP}; without strict=True the newer value beside it is enough",
+    )
+
+
+def _probes(carried: Carried) -> list[str]:
+    return [f"wording {number}" for number in range(1, len(carried.probes) + 1)]
+
+
+def _later(replay: Replay, carried: Carried) -> list[str]:
+    """Name the calls after the turn that plants a fact, then its probes."""
+    first = len(replay.steps) - len(carried.calls) + carried.own_turn
+    calls = [f"call {step.call.index}" for step in replay.steps[first:]]
+    return [*calls, *_probes(carried)]

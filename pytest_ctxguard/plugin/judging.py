@@ -1,0 +1,88 @@
+"""Judge what one test did by what it promises, once its body has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.checks.guarded import enforce
+from pytest_ctxguard.errors import ContextGateFailure, CtxguardError
+from pytest_ctxguard.plugin.record import Judged, JudgedRecall, TestRecord
+
+
+def judge_record(record: TestRecord, *, recorded: bool, tolerate_inconclusive: bool) -> None:
+    """Judge every replay and recall of a test; add what each came to, to the record.
+
+    Args:
+        record: what the test promises and did.
+        recorded: whether it recorded or replayed what it sent.
+        tolerate_inconclusive: whether what the data cannot decide passes.
+
+    Raises:
+        ContextGateFailure: a promise is broken, or there is nothing to check.
+        CtxguardError: a promise could not be judged.
+    """
+    if not _something_to_check(record, recorded=recorded):
+        return
+    errors: list[CtxguardError] = []
+    judgements: list[Judgement] = []
+    for judged, judges in _to_judge(record):
+        for judge in judges:
+            try:
+                judged.judgements.append(judge())
+            except CtxguardError as error:  # the other promises are judged all the same
+                errors.append(error)
+        judgements += judged.judgements
+    judgements += [result.judgement for result in record.laws]
+    unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
+    record.note = "\n  ".join(unjudged)
+    try:
+        enforce(tuple(judgements), tolerate_inconclusive=tolerate_inconclusive)
+    except ContextGateFailure as failure:
+        tests = [result.paste for result in record.laws if result.tests]
+        raise ContextGateFailure("\n\n".join([str(failure), *tests, *unjudged])) from None
+    if errors:
+        raise errors[0] from None
+
+
+def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:
+    """Tell whether anything is judged here.
+
+    Raises:
+        ContextGateFailure: nothing is, and something should be.
+    """
+    if not all(requests() for requests in record.servers):
+        raise ContextGateFailure(
+            "nothing to check: a server of this test got no request. Point the agent at its "
+            ".openai_base_url or .anthropic_base_url."
+        )
+    replays = any(judged.wanted for judged in record.replays)
+    recalls = any(judged.wanted for judged in record.recalls)
+    if record.claims and not recalls:
+        raise ContextGateFailure(
+            "nothing to check: this test promises something about needles, and no recall was "
+            "judged. Call ctx_recall(policy) in its body."
+        )
+    if replays or ((recalls or record.laws) and not record.promises):
+        return True
+    elsewhere = record.servers or record.agents or recorded  # judged where it ran, or not at all
+    if not record.laws and elsewhere and not record.promises:
+        return False
+    raise ContextGateFailure(
+        "nothing to check: this test promises something about a context, and no replay "
+        "was judged. Call ctx_replay(transcript, policy) in its body."
+    )
+
+
+def _to_judge(
+    record: TestRecord,
+) -> Iterator[tuple[Judged | JudgedRecall, Sequence[Callable[[], Judgement]]]]:
+    """Yield each replay and recall that is judged, with what judges it."""
+    for judged in record.replays:
+        if judged.wanted:
+            judged.judgements.append(judged.replay.guard)
+            yield judged, [partial(p.judge, judged.replay.case) for p in record.promises]
+    for recall in record.recalls:
+        if recall.wanted:
+            yield recall, [partial(claim.judge, recall.case) for claim in record.claims]
