@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_ctxguard.checks.agent import AgentRun as AgentRun
     from pytest_ctxguard.checks.guarded import GuardedReplay as Replay  # noqa: F401 - public name
     from pytest_ctxguard.checks.laws.judging import broken_law as broken_law
+    from pytest_ctxguard.checks.prefix_hunt import prefix_hunt as prefix_hunt
     from pytest_ctxguard.checks.summariser_faults import summariser_faults as summariser_faults
     from pytest_ctxguard.driver.limited import LimitedBackend as LimitedBackend
     from pytest_ctxguard.driver.run import drive as drive
@@ -95,6 +96,7 @@ _PUBLIC = {
     "persists": "policies.declare:persists",
     "plant": "transcript.planting:plant",
     "plant_many": "transcript.replicating:plant_many",
+    "prefix_hunt": "checks.prefix_hunt:prefix_hunt",
     "read_transcript": "transcript.loading:read_transcript",
     "summariser_faults": "checks.summariser_faults:summariser_faults",
 }

@@ -12,6 +12,10 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from pytest_ctxguard.tokens.corpus.kinds import kind_text, kinds
+from pytest_ctxguard.tokens.corpus.texts import corpus, scripts
+from pytest_ctxguard.tokens.estimates.samples import chosen
+
 Message = dict[str, Any]
 Kind = Literal["chat", "agentic", "any"]
 
@@ -58,6 +62,37 @@ def long_texts(*, max_size: int = 30, max_repeat: int = 40) -> st.SearchStrategy
     return st.builds(
         lambda text, times: text * times, texts(max_size=max_size), st.integers(1, max_repeat)
     )
+
+
+@cache
+def script_texts(script: str, *, max_size: int = 30) -> st.SearchStrategy[str]:
+    """Draw a text from the characters of one script's texts in the corpus.
+
+    Args:
+        script: its name, such as ``Devanagari``; an unknown one is an error that names all.
+        max_size: most characters drawn.
+    """
+    (name,) = chosen([script], scripts(), what="script_texts")
+    characters = {c for text in corpus() if text.script == name for c in text.text}
+    return st.text(st.sampled_from(sorted(characters)), max_size=max_size)
+
+
+@cache
+def kind_texts(kind: str, *, max_size: int = 200) -> st.SearchStrategy[str]:
+    """Draw a part of a text of one kind of content, such as ``hex``, from another seed each time.
+
+    Args:
+        kind: its name; an unknown one is an error that names all.
+        max_size: most characters drawn.
+    """
+    (name,) = chosen([kind], tuple(kinds()), what="kind_texts")
+
+    def part(seed: int, start: int, size: int) -> str:
+        text = kind_text(name, seed=seed)
+        first = start % len(text)
+        return text[first : first + size]
+
+    return st.builds(part, st.integers(0, 2**16), st.integers(0, 2**12), st.integers(0, max_size))
 
 
 @cache

@@ -55,6 +55,7 @@ PUBLIC = [
     "persists",
     "plant",
     "plant_many",
+    "prefix_hunt",
     "read_transcript",
     "summariser_faults",
 ]

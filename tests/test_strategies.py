@@ -7,6 +7,9 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.tokens.corpus.kinds import kinds
+from pytest_ctxguard.tokens.corpus.texts import corpus, scripts
 from pytest_ctxguard.transcript.messages import tool_calls, tool_rounds, turn_starts
 from pytest_ctxguard.transcript.wellformed import openai_rules
 
@@ -16,6 +19,32 @@ def test_texts_can_be_encoded_and_are_short(text):
     assert text.encode("utf-8").decode("utf-8") == text
     longest_literal = max(map(len, ctx.LITERALS))
     assert len(text) <= 10 * longest_literal
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(scripts()))
+def test_texts_of_a_script_are_short_and_in_it(data, script):
+    text = data.draw(ctx.script_texts(script, max_size=8))
+    assert len(text) <= 8
+    own = {c for each in corpus() if each.script == script for c in each.text}
+    assert set(text) <= own
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(list(kinds())))
+def test_texts_of_a_kind_are_parts_of_one(data, kind):
+    text = data.draw(ctx.kind_texts(kind, max_size=50))
+    assert len(text) <= 50
+    assert text.encode("utf-8").decode("utf-8") == text
+    if kind == "hex":
+        assert set(text) <= set("0123456789abcdef")
+
+
+def test_unknown_scripts_and_kinds_are_errors_that_name_all():
+    with pytest.raises(UsageError, match="no 'Klingon'; there are: Arabic"):
+        ctx.script_texts("Klingon")
+    with pytest.raises(UsageError, match="no 'hexes'; there are: access-log"):
+        ctx.kind_texts("hexes")
 
 
 @given(ctx.long_texts(max_size=5, max_repeat=3))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
-from pytest_ctxguard.checks.compare import Standing, standing
+from pytest_ctxguard.checks.compare import NEAR_TIES, Standing, standing
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.panel import came_to, quote, summed_up, unusable
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
@@ -17,7 +17,7 @@ from pytest_ctxguard.recall.called import CALL_TOKENS
 from pytest_ctxguard.recall.controls import linked
 from pytest_ctxguard.recall.outcomes import RULES
 from pytest_ctxguard.replay.values import digest
-from pytest_ctxguard.transcript.planted import dump_fact
+from pytest_ctxguard.transcript.fact_json import dump_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,13 @@ class Answered:
         )
 
     def _lost(self, case: Case, lost: list[Trial], *, before: Standing) -> Finding:
-        reason = "only the numerics differ from the baseline's, so near-ties may have flipped"
         return Finding(
             rule=f"{self.marker}.lost-hits",
             what=f"{len(lost)} wordings of {self.fact!r} that were answered no longer are",
             where=case.place(*(quote(trial) for trial in lost[:3])),
             measured=", ".join(came_to(trial) for trial in lost),
             allowed=f"at most {self.max_lost} of the baseline's hits lost",
-            why=reason if before.numerics_differ else "users will see the agent forget",
+            why=NEAR_TIES if before.numerics_differ else "users will see the agent forget",
             remedy=f"mend the policy, or accept: {case.accept}",
             inconclusive=before.numerics_differ,
             requests=len(lost),

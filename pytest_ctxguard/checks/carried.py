@@ -14,7 +14,9 @@ from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.transcript.model import Fact
 
 SHOWN = 8  # budgets listed in a finding
-WHY = "the model cannot answer from what it is not sent; it will guess"
+NOT_SENT = "the model cannot answer from what it is not sent; it will guess"
+KEEP = "keep the message, pin its text, or have the summary carry the value"
+DROP = "drop the message and what repeats it (echoes, summaries, pinned notes)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,8 @@ class CarriedFact(_AboutFact):
             where=case.place(gone[0], f"planted at message {fact.planted_at}"),
             measured=f"carried in {total - len(gone)} of {total} requests",
             allowed="carried in all of them",
-            why=WHY,
-            remedy="keep the message, pin its text, or have the summary carry the value",
+            why=NOT_SENT,
+            remedy=KEEP,
             requests=len(gone),
         )
 
@@ -155,7 +157,7 @@ class CarriedFact(_AboutFact):
             where=case.place(f"budget {first.budget:,}", first.places[0]),
             measured=f"lost at {at}: {listed}{more}",
             allowed="carried at every one",
-            why=WHY,
+            why=NOT_SENT,
             remedy=f"see what it cuts there: ctx_replay(…, budget={first.budget})",
             requests=sum(len(each.places) for each in lost),
         )
@@ -193,7 +195,7 @@ class AbsentFact(_AboutFact):
             measured=f"carried in {len(still)} of {total} requests",
             allowed="carried in none",
             why="a value that should be gone can still be answered, and is still paid for",
-            remedy="drop the message and what repeats it (echoes, summaries, pinned notes)",
+            remedy=DROP,
             requests=len(still),
         )
         return Judgement(describe(self), summary, (finding,), requests=total)

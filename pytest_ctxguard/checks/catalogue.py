@@ -8,6 +8,7 @@ from typing import Any
 from pytest_ctxguard.checks.answered import Answered
 from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.carried import AbsentFact, CarriedFact
+from pytest_ctxguard.checks.catalogue_audit import CatalogueAudit
 from pytest_ctxguard.checks.honest import Honest
 from pytest_ctxguard.checks.lifetime import Lifetime
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
@@ -26,6 +27,7 @@ CHECKS: Mapping[str, type[Any]] = {
         Answered,
         Budget,
         CarriedFact,
+        CatalogueAudit,
         Honest,
         Lifetime,
         NoRepeats,

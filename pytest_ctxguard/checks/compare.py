@@ -10,6 +10,7 @@ from pytest_ctxguard.baseline import Metric, State, differing
 from pytest_ctxguard.checks.finding import Finding
 
 NUMERICS = "numerics"
+NEAR_TIES = "only the numerics differ from the baseline's, so near-ties may have flipped"
 
 
 class Against(Protocol):

@@ -185,11 +185,14 @@ def _infeasible(case: Case) -> Iterator[Finding]:
     if budget is None:
         return
     messages = case.replay.transcript.messages
-    by_step = [
-        (_tokens(case, floor(messages[: step.call.history])), step) for step in case.replay.steps
+    beyond = [
+        (tokens, step)
+        for step in case.replay.steps
+        if step.request.tokens > budget  # else it was met, by shortening what is new
+        and (tokens := _tokens(case, floor(messages[: step.call.history]))) > budget
     ]
-    most, step = max(by_step, key=lambda item: item[0])
-    if most > budget:
+    if beyond:
+        most, step = max(beyond, key=lambda item: item[0])
         history = messages[: step.call.history]
         fixed = _tokens(case, history[: instructions(history)])
         yield Finding(
@@ -201,7 +204,7 @@ def _infeasible(case: Case) -> Iterator[Finding]:
             allowed=f"{budget} tokens",
             why="every cut ends over the budget, so a policy that retries never ends",
             remedy=f"the smallest budget that works here is {most}, plus what is to be kept",
-            requests=sum(tokens > budget for tokens, _ in by_step),
+            requests=len(beyond),
         )
 
 

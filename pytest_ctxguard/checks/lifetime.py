@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pytest_ctxguard.checks.carried import DROP, KEEP, NOT_SENT
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.carried import Carried, Seen
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.transcript.model import Fact
-
-DROP = "drop the message and what repeats it (echoes, summaries, pinned notes)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +115,8 @@ def _lost(carried: Carried) -> _Broken:
         rule="lost",
         what="the policy dropped {fact}, which still holds",
         requests=tuple(not seen for seen in carried.requests("probe")),
-        why="the model cannot answer from what it is not sent; it will guess",
-        remedy="keep the message, pin its text, or have the summary carry the value",
+        why=NOT_SENT,
+        remedy=KEEP,
     )
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
-from pytest_ctxguard.checks.finding import Judgement
+from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.guards import idle_finding, mutated_finding
+from pytest_ctxguard.checks.panel import shortened
 from pytest_ctxguard.checks.promise import Tier, require
 from pytest_ctxguard.checks.sample import SampleCell, SampleClaim
 from pytest_ctxguard.checks.sample_judging import judge_sample
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.recall.needles.sample import Planned, Sample
-from pytest_ctxguard.recall.needles.values import Recall, Trial
+from pytest_ctxguard.recall.needles.values import Cell, Recall, Trial
 from pytest_ctxguard.recall.outcomes import RULES
 
 
@@ -146,9 +147,9 @@ class NeedleRecall(SampleClaim):
 
 
 def guard_recall(case: RecallCase, *, expect_identity: bool = False) -> Judgement:
-    """Find a mutated history, and a policy that never acted although it had to."""
+    """Find a mutated history, an idle policy, and cells of which nothing was answered."""
     recall = case.recall
-    findings = []
+    findings = [_not_asked(case, cell) for cell in recall.cells if not _has_answers(cell)]
     if recall.mutated:
         trial, what = next(iter(recall.mutated.items()))
         findings.append(
@@ -177,7 +178,24 @@ def guard_recall(case: RecallCase, *, expect_identity: bool = False) -> Judgemen
 
 def quoted(trial: Trial) -> str:
     """Return a trial as a finding shows it: outcome, whether carried, answer, recipe."""
-    text = " ".join(trial.text.split())
-    short = text if len(text) <= 60 else text[:59] + "…"
     carried = "carried" if trial.carried else "not carried"
-    return f"{trial.outcome} ({carried}): {short!r} [{trial.recipe}]"
+    return f"{trial.outcome} ({carried}): {shortened(trial.text)!r} [{trial.recipe}]"
+
+
+def _has_answers(cell: Cell) -> bool:
+    return any(trial.outcome != "error" for trial in cell.trials)
+
+
+def _not_asked(case: RecallCase, cell: Cell) -> Finding:
+    name = (f"cell {cell.name}",) if cell.name else ()
+    return Finding(
+        rule="ctx_recall.not-asked",
+        what=f"none of the {cell.of} trials had an answer",
+        where=case.place(*name, *map(quoted, cell.trials[:3])),
+        measured=f"{cell.of} of {cell.of} trials ended in an error",
+        allowed="one answer at least in each cell",
+        why="misses and lost hits are counted among answers; here nothing was measured",
+        remedy="mend what the error names; often the request is beyond the model's window",
+        inconclusive=True,
+        requests=cell.of,
+    )

@@ -19,9 +19,13 @@ def came_to(trial: Trial) -> str:
 
 def quote(trial: Trial) -> str:
     """Return what a trial came to, and the beginning of the answer."""
-    text = " ".join(trial.text.split())
-    short = text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
-    return f"{came_to(trial)}: {short!r}"
+    return f"{came_to(trial)}: {shortened(trial.text)!r}"
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of an answer, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= QUOTED else line[: QUOTED - 1] + "…"
 
 
 def unusable(answers: Answers) -> str:

@@ -104,6 +104,11 @@ def make_promises(
     needs_fact = per_fact and defaults["fact"] is dataclasses.MISSING
     if needs_fact and not args and "fact" not in kwargs:
         raise UsageError(f"{kind.marker} names no fact. Usage: {kind.usage}")
+    if args and all(field.kw_only for field in dataclasses.fields(kind) if field.init):
+        raise UsageError(
+            f"{kind.marker}: {args[0]!r} has no name; its arguments do: {', '.join(fields)}. "
+            f"Usage: {kind.usage}"
+        )
     try:
         if per_fact and args:
             return tuple(kind(fact, **kwargs) for fact in args)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from pytest_ctxguard import stats
 from pytest_ctxguard.baseline import State
-from pytest_ctxguard.checks.compare import Against
+from pytest_ctxguard.checks.compare import NEAR_TIES, Against
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.checks.sample import SampleClaim
-
-NEAR_TIES = "only the numerics differ from the baseline's, so near-ties may have flipped"
 
 Place = Callable[[Sequence[str]], str]
 """From the trials a finding shows to its *where*."""

@@ -107,11 +107,7 @@ class TokenCost:
         if not self.provider:
             return None
         rule, replay = find_rule(case.rules(), self.provider), case.replay
-        return Cost(
-            simulate(
-                replay.sent, rule=rule, counter=replay.counter, pace=self.pace, one_session=True
-            )
-        )
+        return Cost(simulate(replay.sent, rule=rule, counter=replay.counter, pace=self.pace))
 
     def _fingerprint(self, case: Case, cost: Cost | None) -> Mapping[str, str]:
         transcript = case.replay.transcript
@@ -120,8 +116,7 @@ class TokenCost:
             "counter": case.replay.counter.name,
         }
         if cost is not None:
-            rule = cost.simulation.rule
-            instrument["rules"] = f"{rule.dated} {digest(rule.identity)}"
+            instrument["rules"] = digest(cost.simulation.rule.identity)
             instrument["times"] = digest([call.at for call in cost.simulation.calls])
         return instrument
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pytest_ctxguard.checks.carried import DROP
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.panel import quote, unusable
 from pytest_ctxguard.checks.promise import Case, Tier, describe, require
@@ -67,7 +68,7 @@ class Unanswered:
             measured=f"given in {len(given)} of {len(answers.usable)} usable wordings",
             allowed="given in none",
             why="a value that no longer holds, or must not be known, is acted on",
-            remedy="drop the message and what repeats it (echoes, summaries, pinned notes)",
+            remedy=DROP,
             requests=len(given),
         )
 

@@ -6,14 +6,18 @@ import sys
 
 import click
 
+from pytest_ctxguard.cli.buckets import buckets
 from pytest_ctxguard.cli.drift import drift
+from pytest_ctxguard.cli.estimate import estimate
 from pytest_ctxguard.cli.fetch import fetch
 from pytest_ctxguard.cli.model import model
 from pytest_ctxguard.cli.recall import recall
 from pytest_ctxguard.cli.serve import serve
 from pytest_ctxguard.cli.table import table
+from pytest_ctxguard.cli.tools import tools
 from pytest_ctxguard.cli.transcript import transcript
 from pytest_ctxguard.errors import CtxguardError
+from pytest_ctxguard.report.printable import printable_lines
 
 
 @click.group()
@@ -22,12 +26,15 @@ def cli() -> None:
     """Put the code that decides what an LLM agent sends under test."""
 
 
+cli.add_command(buckets)
 cli.add_command(drift)
+cli.add_command(estimate)
 cli.add_command(fetch)
 cli.add_command(model)
 cli.add_command(recall)
 cli.add_command(serve)
 cli.add_command(table)
+cli.add_command(tools)
 cli.add_command(transcript)
 
 
@@ -36,5 +43,5 @@ def main() -> None:
     try:
         cli()
     except CtxguardError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {printable_lines(str(error))}", err=True)
         sys.exit(1)

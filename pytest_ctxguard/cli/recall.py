@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from pytest_ctxguard.recall.needles.recipe import HAYSTACKS, parse_recipe
 from pytest_ctxguard.recall.needles.running import Setting, ask, show
 from pytest_ctxguard.recall.needles.sample import Needle, drawn, prompt_digest, uncut
 from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
+from pytest_ctxguard.report.printable import printable_lines
 from pytest_ctxguard.report.recall import recall_json
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
@@ -126,7 +128,10 @@ def run(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the messages.")
 def rebuild(recipe: str, transcripts: tuple[Path, ...], as_json: bool) -> None:
-    """Print the uncut prompt of a trial from its RECIPE, which reports show."""
+    """Print the uncut prompt of a trial from its RECIPE, which reports show.
+
+    To the letter in a file or pipe; a terminal is shown control characters spelled out.
+    """
     encoder = RequestEncoder()
     needle = _read(recipe, encoder, folders=transcripts)
     transcript = needle.transcript
@@ -145,7 +150,8 @@ def rebuild(recipe: str, transcripts: tuple[Path, ...], as_json: bool) -> None:
         return
     for key, value in built.items():
         click.echo(f"{key:<9}{value}", err=True)
-    click.echo(encoder.render(request, tools=transcript.tools))
+    prompt = encoder.render(request, tools=transcript.tools)
+    click.echo(printable_lines(prompt) if sys.stdout.isatty() else prompt)
 
 
 def _read(recipe: str, encoder: RequestEncoder, *, folders: Sequence[Path]) -> Needle:

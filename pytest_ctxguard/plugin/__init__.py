@@ -11,6 +11,7 @@ import pytest
 from pytest_ctxguard.plugin.fixtures import (
     ctx_agent,
     ctx_behaviour,
+    ctx_estimate,
     ctx_policy_laws,
     ctx_recall,
     ctx_record,
@@ -24,6 +25,7 @@ from pytest_ctxguard.plugin.options import MARKERS, add_options
 __all__ = [
     "ctx_agent",
     "ctx_behaviour",
+    "ctx_estimate",
     "ctx_policy_laws",
     "ctx_recall",
     "ctx_record",

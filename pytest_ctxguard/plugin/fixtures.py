@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pytest_ctxguard.plugin.agents import AgentFixture
     from pytest_ctxguard.plugin.behaviour import BehaviourFixture
+    from pytest_ctxguard.plugin.estimating import EstimateFixture
     from pytest_ctxguard.plugin.lawful import LawsFixture
     from pytest_ctxguard.plugin.needles import RecallFixture
     from pytest_ctxguard.plugin.recording import RecordFixture
@@ -33,6 +34,14 @@ def ctx_behaviour(request: pytest.FixtureRequest) -> BehaviourFixture:
     from pytest_ctxguard.plugin.behaviour import behaviour_fixture
 
     return behaviour_fixture(request.node)
+
+
+@pytest.fixture
+def ctx_estimate(request: pytest.FixtureRequest) -> EstimateFixture:
+    """Hold a token estimator against exact counts: ``ctx_estimate(my_count_tokens)``."""
+    from pytest_ctxguard.plugin.estimating import estimate_fixture
+
+    return estimate_fixture(request.node)
 
 
 @pytest.fixture

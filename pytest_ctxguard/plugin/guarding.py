@@ -14,6 +14,7 @@ from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
+from pytest_ctxguard.plugin.estimating import read_bounds
 from pytest_ctxguard.plugin.judging import judge_record
 from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
 from pytest_ctxguard.plugin.options import is_guarded, is_worker, read_settings, worker_count
@@ -24,6 +25,7 @@ from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.plugin.workers import Workers
 from pytest_ctxguard.recording.cassette import Missed
+from pytest_ctxguard.report.printable import printable_lines
 from pytest_ctxguard.report.terminal import summary_lines
 from pytest_ctxguard.transcript.library import matching
 
@@ -85,10 +87,11 @@ class Guarding:
         record = TestRecord(
             tuple(p for p in kept if not isinstance(p, NeedleRecall)),
             claims=tuple(p for p in kept if isinstance(p, NeedleRecall)),
+            bounds=read_bounds(item),
             unchecked=tuple(map(describe, left_out)),
         )
         item.stash[RECORD] = record
-        if left_out and not kept:
+        if left_out and not kept and not record.bounds:
             record.note = "not checked in this tier"
             pytest.skip("ctxguard: every mark of this test needs a model (structure tier)")
 
@@ -98,6 +101,7 @@ class Guarding:
             matching(transcript_patterns(item), folders=self.settings.transcripts)
             needs_fixture(item)
             check_marks(item)
+            read_bounds(item)
             return read_promises(item), ""
         except UsageError as error:
             return (), str(error)
@@ -180,7 +184,7 @@ class Guarding:
             seed=self.settings.seed,
         )
         for line, style in (*lines, *self.workers.lines()):
-            terminalreporter.write_line(line, **dict.fromkeys(style, True))
+            terminalreporter.write_line(printable_lines(line), **dict.fromkeys(style, True))
 
 
 def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
@@ -208,12 +212,15 @@ def _is_theirs(entry: Any) -> bool:
 
 
 def _escape(report: pytest.TestReport) -> None:
-    """Escape lone surrogates in a report's texts; xdist cannot send them and loses the worker."""
+    """Escape lone surrogates in a report's texts; xdist cannot send them and loses the worker.
+
+    In the failure's text all that a terminal would obey is escaped, too: much of it is recorded.
+    """
     report.sections = [(name, _encodable(text)) for name, text in report.sections]
     if report.longrepr and not isinstance(report.longrepr, tuple):
         text = report.longreprtext
-        if text != _encodable(text):
-            report.longrepr = _encodable(text)
+        if text != printable_lines(text):
+            report.longrepr = printable_lines(text)
 
 
 def _encodable(text: str) -> str:

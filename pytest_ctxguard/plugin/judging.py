@@ -35,6 +35,7 @@ def judge_record(record: TestRecord, *, recorded: bool, tolerate_inconclusive: b
                 errors.append(error)
         judgements += judged.judgements
     judgements += [result.judgement for result in record.laws]
+    judgements += [judgement for _, judgement in record.estimates]
     unjudged = list(dict.fromkeys(f"not judged: {error}" for error in errors))
     record.note = "\n  ".join(unjudged)
     try:
@@ -64,7 +65,12 @@ def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:
             "nothing to check: this test promises something about needles, and no recall was "
             "judged. Call ctx_recall(policy) in its body."
         )
-    if replays or ((recalls or record.laws) and not record.promises):
+    if record.bounds and not record.estimates:
+        raise ContextGateFailure(
+            "nothing to check: this test promises something about an estimator, and none was "
+            "judged. Call ctx_estimate(estimator) in its body."
+        )
+    if replays or ((recalls or record.laws or record.estimates) and not record.promises):
         return True
     elsewhere = record.servers or record.agents or recorded  # judged where it ran, or not at all
     if not record.laws and elsewhere and not record.promises:

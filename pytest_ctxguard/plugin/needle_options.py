@@ -25,6 +25,7 @@ UNDER = ("haystack", "budget", "counter", "summariser", "name", "judged", "curta
 CELLS = ("depths", "spacing", "trials", "seed")
 DRAWN = ("records", "lengths", "layout", "look_alikes")
 PLANTED = ("fact", "values")
+FLAGS = ("judged", "curtail", "expect_identity")
 
 
 class RecallOptions(TypedDict, total=False):
@@ -70,6 +71,7 @@ def make_sample(
     Raises:
         UsageError: options that are none, or do not go together.
     """
+    _check_types(options)
     haystack = options.get("haystack", "register")
     if isinstance(haystack, Planted):
         _check_names(options, UNDER, of="a Planted, which has its trials")
@@ -82,7 +84,7 @@ def make_sample(
     spacing = options.get("spacing") or "linear"
     placed = given_depths((0.5,) if depths is None else depths, spacing=spacing)
     fact, values = options.get("fact"), options.get("values")
-    if isinstance(haystack, str) and (haystack in HAYSTACKS or fact is None):
+    if isinstance(haystack, str) and haystack in HAYSTACKS:
         _check_names(options, (*UNDER, *CELLS, *DRAWN), of=f"haystack={haystack!r}")
         return drawn(
             haystack,
@@ -95,9 +97,10 @@ def make_sample(
         )
     _check_names(options, (*UNDER, *CELLS, *PLANTED), of="a transcript as haystack")
     if not isinstance(fact, Plant) or values is None:
+        others = f"no haystack is named {haystack!r}; there are: {', '.join(HAYSTACKS)}. "
         raise UsageError(
-            "ctx_recall: a transcript as haystack needs fact=Plant(…), without value and place, "
-            "and values= to draw from"
+            f"ctx_recall: {others if isinstance(haystack, str) else ''}A transcript as haystack "
+            "needs fact=Plant(…), without value and place, and values= to draw from"
         )
     source = haystack.name if isinstance(haystack, Transcript) else str(haystack)
     return planted_at_depths(
@@ -118,7 +121,24 @@ def _lengths(options: RecallOptions) -> Sequence[int]:
         return (RECORDS if records is None else records,)
     if records is not None:
         raise UsageError("ctx_recall: records= is one length, lengths= are several; give one")
-    return tuple(lengths)
+    if not isinstance(lengths, Sequence) or isinstance(lengths, str):
+        raise UsageError(f"ctx_recall: lengths={lengths!r}: give a list of numbers of records")
+    return lengths
+
+
+def _check_types(options: RecallOptions) -> None:
+    """Refuse what would be taken for something else: any text is true, ``"no"`` as well."""
+    haystack, name = options.get("haystack", ""), options.get("name")
+    if not isinstance(haystack, str | Path | Transcript | Planted):
+        raise UsageError(
+            f"ctx_recall: haystack={haystack!r}: give {', '.join(map(repr, HAYSTACKS))}, a "
+            "transcript (name, path or value), or what plant_many returns"
+        )
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"ctx_recall: name={name!r} is no text")
+    for flag in FLAGS:
+        if not isinstance(value := options.get(flag, False), bool):
+            raise UsageError(f"ctx_recall: {flag}={value!r} is neither True nor False")
 
 
 def _check_names(options: RecallOptions, allowed: Iterable[str], *, of: str) -> None:

@@ -24,17 +24,21 @@ MARKERS: Mapping[str, str] = {
     "ctx_summariser_faults(faults=(), in_a_row=3, fallback=False)": "it survives a bad summariser",
     "ctx_needle_recall(trials=None, at_least=None, min_rate=None, alpha=0.05, max_lost=None, "
     "margin=None, depth=None, records=None)": "needles are found, in every cell",
-    'ctx_token_cost(max_increase=0.0, provider="", …)': "what the input costs, cached or not",
+    "ctx_catalogue(max_unknown_calls=0, max_never_called=None, max_share=None)": "no tool is "
+    "called that does not exist, and the definitions are worth their tokens",
+    'ctx_token_cost(max_increase=None, provider="", max_total=None, pace=None)': "the input's cost",
     'ctx_prefix_stable(min_reuse=0.8, provider="")': "each request begins as the one before it",
     'ctx_prefix_moves(reason, at_most=1, section="")': "the prefix breaks so often, on purpose",
+    "ctx_estimator(against, max_under, max_over, scripts=None, kinds=None)": "a token estimator "
+    "errs by no more, either way",
     "ctx_policy_laws(policy=None, declares=(), …)": "the policy keeps the laws on any history",
     "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
     "ctx_cassette(name=None, ignore=(), also=(), record=None)": "how ctx_record records this test",
 }
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
 FIXTURE_NAMES = (
-    "ctx_agent", "ctx_behaviour", "ctx_policy_laws", "ctx_recall", "ctx_record", "ctx_replay",
-    "ctx_server", "ctx_summariser", "ctx_transcript",
+    "ctx_agent", "ctx_behaviour", "ctx_estimate", "ctx_policy_laws", "ctx_recall", "ctx_record",
+    "ctx_replay", "ctx_server", "ctx_summariser", "ctx_transcript",
 )  # fmt: skip
 RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_ctxguard.plugin.opening import FOLDER
 from pytest_ctxguard.plugin.options import is_worker
+from pytest_ctxguard.plugin.worker_progress import ProgressFile
 from pytest_ctxguard.progress import Pace
+from pytest_ctxguard.report.printable import printable_lines
 
 
 class ProgressLine:
     """Shows ``label done/total, rate, time left``, on a terminal.
 
-    Elsewhere there is one line when a label begins, and none for steps.
+    Elsewhere there is one line when a label begins, and none for steps. In an xdist worker it
+    goes to a file, which the controller reads.
     """
 
     def __init__(
@@ -26,22 +31,27 @@ class ProgressLine:
         self._pace = Pace(clock)
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._label = ""
+        self._file = _worker_file(config)
 
     def update(self, label: str, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` (bytes or steps) is done; a total of 0 is a note."""
-        if self._reporter is None or is_worker(self._config):
-            return
-        with self._uncaptured():
-            self._write(label, done, total)
-        self._label = label
+        label = printable_lines(label)
+        if self._file is not None:
+            self._file.write(f"{label} {self._amount(label, done, total)}" if total else label)
+        elif self._reporter is not None:
+            with self._uncaptured():
+                self._write(label, done, total)
+            self._label = label
 
     def step(self, label: str, done: int, total: int) -> None:
         """Show the same of short work, on a terminal only."""
-        if self._reporter is not None and self._reporter.isatty:
+        if self._file is not None or (self._reporter is not None and self._reporter.isatty):
             self.update(label, done, total)
 
     def clear(self) -> None:
         """End the line, so that pytest's own output starts on a fresh one."""
+        if self._file is not None:
+            self._file.clear()
         if self._label and self._reporter is not None and self._reporter.isatty:
             with self._uncaptured():
                 self._reporter.rewrite("", erase=True)
@@ -70,3 +80,11 @@ class ProgressLine:
             return f"{done / 1e6:.0f}/{total / 1e6:.0f} MB"
         pace = self._pace(label, done, total)
         return f"{done}/{total}" + (f", {pace}" if pace else "")
+
+
+def _worker_file(config: pytest.Config) -> ProgressFile | None:
+    """Return where an xdist worker writes; None elsewhere."""
+    if not is_worker(config):
+        return None
+    told = config.workerinput  # type: ignore[attr-defined]  # xdist's
+    return ProgressFile(Path(told[FOLDER]), told["workerid"])

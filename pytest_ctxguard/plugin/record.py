@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_ctxguard.baseline import Baseline, Key, Metric, metric_from_json
+from pytest_ctxguard.checks.estimator import EstimatorBound
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
 from pytest_ctxguard.checks.laws.result import LawResult
@@ -83,12 +84,14 @@ class TestRecord:
     Attributes:
         promises: those about replays, to judge in this tier.
         claims: those about recalls.
+        bounds: those about estimators.
         unchecked: names of those left out.
         replays: in the order they were made.
         recalls: the same.
         servers: one for each server started: how many chat requests it has had.
         laws: what each policy came to that was held to the laws.
         agents: what each run of an agent came to, and each next step that was asked for.
+        estimates: what each estimator came to, with its name, once for each promise.
         note: why nothing was judged, if so.
     """
 
@@ -96,12 +99,14 @@ class TestRecord:
 
     promises: tuple[Promise, ...]
     claims: tuple[NeedleRecall, ...] = ()
+    bounds: tuple[EstimatorBound, ...] = ()
     unchecked: tuple[str, ...] = ()
     replays: list[Judged] = field(default_factory=list)
     recalls: list[JudgedRecall] = field(default_factory=list)
     servers: list[Callable[[], int]] = field(default_factory=list)
     laws: list[LawResult] = field(default_factory=list)
     agents: list[Judgement] = field(default_factory=list)
+    estimates: list[tuple[str, Judgement]] = field(default_factory=list)
     note: str = ""
 
     def clear(self) -> None:
@@ -110,6 +115,7 @@ class TestRecord:
             replay.judgements.clear()
         for recall in self.recalls:
             recall.judgements.clear()
+        self.estimates.clear()
 
     def payload(self, nodeid: str, *, key: str, baseline: str) -> str:
         """Return the one JSON string that rides on the test report.
@@ -128,6 +134,10 @@ class TestRecord:
                     for each in self.laws
                 ],
                 "agents": [judgement_as_json(judgement) for judgement in self.agents],
+                "estimates": [
+                    {"estimator": name, **judgement_as_json(judgement)}
+                    for name, judgement in self.estimates
+                ],
                 "replays": [judged.as_json() for judged in self.replays if judged.wanted],
                 "recalls": [judged.as_json() for judged in self.recalls if judged.wanted],
             }

@@ -12,7 +12,9 @@ import pytest
 from pytest_ctxguard.plugin.opening import FOLDER
 from pytest_ctxguard.plugin.options import is_worker
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.plugin.worker_progress import Announcer
 from pytest_ctxguard.recall.asking import Spent
+from pytest_ctxguard.report.printable import printable_lines
 from pytest_ctxguard.report.terminal import Line, spent_lines
 
 if TYPE_CHECKING:
@@ -37,7 +39,16 @@ class Workers:
 
             self._sharing = Sharing()
             self.config.add_cleanup(self._sharing.close)
+            announcer = Announcer(self._sharing.folder, self._announce)
+            announcer.start()
+            self.config.add_cleanup(announcer.close)  # before the folder goes: last in, first out
         node.workerinput[FOLDER] = str(self._sharing.folder)
+
+    def _announce(self, text: str) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(printable_lines(text))
 
     def pytest_sessionfinish(self) -> None:
         """Send what asking took from a worker to the controller."""

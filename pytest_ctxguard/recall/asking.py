@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.backend import (
@@ -90,8 +91,11 @@ class Spent:
 
     def __add__(self, other: Spent) -> Spent:
         """Return the sum, field by field."""
-        names = [field.name for field in fields(self)]
-        return Spent(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return Spent(*map(operator.add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Spent) -> Spent:
+        """Return what was added since, field by field."""
+        return Spent(*map(operator.sub, astuple(self), astuple(other)))
 
 
 class Asker:

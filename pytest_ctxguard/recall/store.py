@@ -155,7 +155,7 @@ class Store:
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with FileLock(self._folder / "opening.lock", timeout=BUSY_SECONDS):
+            with FileLock(self._folder / "opening.lock", timeout=BUSY_SECONDS, mode=0o600):
                 self._path = next(p for p in map(self._numbered, count(1)) if not _mark(p).exists())
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
                 self._database = sqlite3.connect(

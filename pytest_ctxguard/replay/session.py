@@ -16,6 +16,7 @@ from pytest_ctxguard.replay.plan import Plan
 from pytest_ctxguard.replay.recorder import EndlessPolicy, EndlessSummarising, Recorder
 from pytest_ctxguard.replay.values import Request
 from pytest_ctxguard.transcript.messages import Message, copy_json
+from pytest_ctxguard.transcript.shape import wrong_with_message
 
 
 class Session:
@@ -85,7 +86,7 @@ class Session:
                 f"{self._plan.transcript.name!r} (history of {len(view.messages)} messages)"
             )
             raise
-        _check_output(self._name, output, place)
+        _check_output(self._name, output, place, known=given)
         request = self._traced(
             output,
             handed=handed,
@@ -154,7 +155,8 @@ def _mutated(
     return tuple(edited if same else ["the list of messages", *edited])
 
 
-def _check_output(name: str, output: Any, place: str) -> None:
+def _check_output(name: str, output: Any, place: str, *, known: Sequence[Message]) -> None:
+    """Refuse what is no list of chat messages; those that were handed out are known to be some."""
     if not isinstance(output, Sequence) or isinstance(output, str | bytes):
         declare = (
             ". One that edits the list it is handed is declared: mutates(policy)"
@@ -165,11 +167,18 @@ def _check_output(name: str, output: Any, place: str) -> None:
             f"policy {name} returned {type(output).__name__} at {place}; "
             f"a policy returns the list of messages to send{declare}"
         )
-    if all(issubclass(kind, Mapping) for kind in set(map(type, output))):
-        return  # asked of each message, this takes long
+    handed = set(map(id, known))
     for index, message in enumerate(output):
+        if id(message) in handed:
+            continue
         if not isinstance(message, Mapping):
             raise PolicyError(
                 f"policy {name} returned a {type(message).__name__} as message {index} at "
                 f"{place}; messages are OpenAI-format dicts"
+            )
+        problem = wrong_with_message(message)
+        if problem:
+            raise PolicyError(
+                f"policy {name} returned message {index} at {place}, which is no OpenAI message: "
+                f"{problem}"
             )

@@ -15,11 +15,13 @@ from pytest_ctxguard.prefix.recorded import answer_of, output_of, seconds
 from pytest_ctxguard.prefix.rules import Rule, find_rule, load_rules
 from pytest_ctxguard.prefix.sent import Sent
 from pytest_ctxguard.prefix.simulate import simulate
+from pytest_ctxguard.replay.bucket_use import bucket_use, request_buckets
 from pytest_ctxguard.replay.calls import Counted, Summary, SummaryUse, summary_use
 from pytest_ctxguard.replay.carried import Carried, carried
 from pytest_ctxguard.replay.fate import Fate, fate
 from pytest_ctxguard.replay.origin import Origin
-from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
+from pytest_ctxguard.tokens.bucket_use import BucketUse
+from pytest_ctxguard.tokens.buckets import Buckets, Counter
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Call, Fact, Transcript
 
@@ -158,7 +160,12 @@ class Replay:
     def buckets(self, step: Step | None = None) -> Buckets:
         """Split the tokens of one step (the last one by default) by what they carry."""
         request = (step or self.final).request
-        return buckets(self.counter, request.messages, tools=self.transcript.tools)
+        return request_buckets(request, transcript=self.transcript, counter=self.counter)
+
+    @property
+    def bucket_use(self) -> BucketUse:
+        """What every request carries, by call and turn, and how much of it was resent."""
+        return bucket_use(self)
 
     @property
     def sent(self) -> tuple[Sent, ...]:
@@ -171,6 +178,7 @@ class Replay:
                 tokens=step.request.tokens,
                 at=seconds(step.call),
                 output=output_of(self.transcript, step.call, counter=self.counter),
+                session=0,
             )
             for step in self.steps
         )
@@ -178,7 +186,7 @@ class Replay:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What changed from each request to the next, in the order of tools, system, messages."""
-        return changes(self.sent, counter=self.counter, one_session=True)
+        return changes(self.sent, counter=self.counter)
 
     def cost(
         self, provider: str, *, pace: float | None = None, rules: Mapping[str, Rule] | None = None
@@ -194,9 +202,7 @@ class Replay:
             UsageError: there are no such rules, or the pace is no number of 0 or more.
         """
         rule = find_rule(load_rules() if rules is None else rules, provider)
-        return Cost(
-            simulate(self.sent, rule=rule, counter=self.counter, pace=pace, one_session=True)
-        )
+        return Cost(simulate(self.sent, rule=rule, counter=self.counter, pace=pace))
 
     def cuts(
         self, provider: str, *, rules: Mapping[str, Rule] | None = None
@@ -207,7 +213,7 @@ class Replay:
             UsageError: there are no such rules.
         """
         rule = find_rule(load_rules() if rules is None else rules, provider)
-        changed = changes(self.sent, counter=self.counter, order=rule.order, one_session=True)
+        changed = changes(self.sent, counter=self.counter, order=rule.order)
         return cuts(changed, uncut=[step.history_tokens for step in self.steps], rule=rule)
 
     def carried(self, fact: str) -> Carried:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pytest_ctxguard.recall.drift import Cycle
-from pytest_ctxguard.report.cells import answered, small_table
+from pytest_ctxguard.report.small_table import answered, small_table
 
 
 def cycle_json(cycle: Cycle) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pytest_ctxguard.tokens.buckets import Buckets, Counter, buckets
+from pytest_ctxguard.tokens.buckets import EMPTY, PUT_IN, Buckets, Counter, buckets
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.reading import Reading
 from pytest_ctxguard.transcript.summary import (
@@ -50,7 +50,7 @@ class Measured:
         """Return the documented keys."""
         counts = asdict(self.summary)
         del counts["runs"]
-        return {**counts, "models": list(self.summary.models), "tokens": asdict(self.tokens)}
+        return {**counts, "models": list(self.summary.models), "tokens": _recorded(self.tokens)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,7 @@ class Shown:
 def measure(reading: Reading, *, counter: Counter) -> Shown:
     """Count the messages and tokens of every session of a reading."""
     runs = tuple(_measure(run, format=reading.format, counter=counter) for run in reading.runs)
-    parts = [run.tokens for run in runs]
-    tokens = Buckets(
-        system=sum(part.system for part in parts),
-        tools=sum(part.tools for part in parts),
-        tool_results=sum(part.tool_results for part in parts),
-        conversation=sum(part.conversation for part in parts),
-    )
+    tokens = sum((run.tokens for run in runs), start=EMPTY)
     messages = [message for run in reading.runs for message in run.messages]
     return Shown(
         total=Measured("", summarise_runs(reading), tokens),
@@ -136,6 +130,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def _recorded(tokens: Buckets) -> dict[str, int]:
+    """Return the buckets that a recording has: no policy put anything in."""
+    return {name: n for name, n in asdict(tokens).items() if name not in PUT_IN}
+
+
 def _more(number: int) -> Iterator[Text]:
     if number > SHOWN:
         yield Text(f"  … and {number - SHOWN:,} more; all with --json")
@@ -149,7 +148,7 @@ def _totals(total: Measured) -> Table:
         shown = ", ".join(value) or "not told" if field == "models" else value
         text = f"{shown:,}" if isinstance(shown, int) else printable(str(shown))
         table.add_row(WORDS.get(field, field), Text(text))
-    for bucket, tokens in asdict(total.tokens).items():
+    for bucket, tokens in _recorded(total.tokens).items():
         table.add_row(f"tokens: {bucket.replace('_', ' ')}", f"{tokens:,}")
     table.add_row("tokens: all", f"{total.tokens.total:,}")
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -10,8 +11,9 @@ from rich.table import Table
 
 from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.calls import SummaryUse
-from pytest_ctxguard.report.cells import answered, small_table
+from pytest_ctxguard.report.small_table import answered, small_table
 from pytest_ctxguard.report.table import PolicyTable, Row
+from pytest_ctxguard.tokens.buckets import BUCKETS, PUT_IN
 
 ABOUT_COST = (
     "billed: over all calls; summary: what the summariser was shown at the calls, and total: both "
@@ -79,11 +81,12 @@ def _over(tokens: int, budget: int) -> str:
 
 
 def _buckets(table: PolicyTable) -> Table:
-    heads = ["system", "tools", "tool results", "conversation", "all"]
-    shown = _numbers("tokens of the last request", heads)
-    for row in table.rows:
-        parts = row.buckets
-        numbers = (parts.system, parts.tools, parts.tool_results, parts.conversation, row.final)
+    parts = [asdict(row.buckets) for row in table.rows]
+    used = [name for name in BUCKETS if name not in PUT_IN or any(part[name] for part in parts)]
+    heads = [name.replace("_", " ") for name in used]
+    shown = _numbers("tokens of the last request", [*heads, "all"])
+    for row, part in zip(table.rows, parts, strict=True):
+        numbers = (*(part[name] for name in used), row.final)
         shown.add_row(escape(row.policy), *(f"{number:,}" for number in numbers))
     return shown
 

@@ -33,6 +33,9 @@ def summary_lines(
         for row in payload["laws"]:
             yield f"  {row['policy']}", ()
             yield _judgement_line(row)
+        for row in payload.get("estimates", ()):
+            promise, name = row["promise"], row["estimator"]
+            yield _judgement_line({**row, "promise": f"{name}, {promise}"})
         yield from map(_judgement_line, payload.get("agents", ()))
         if payload["note"]:
             yield f"  {payload['note']}", ("yellow",)
@@ -81,7 +84,9 @@ def _totals(payloads: Sequence[dict[str, Any]], *, hint: bool) -> Iterator[Line]
     judged = [row for p in payloads for row in (*p["replays"], *p["recalls"])]
     judgements = [judgement for row in judged for judgement in row["judgements"]]
     judgements += [row for p in payloads for row in p["laws"]]
-    judgements += [row for p in payloads for row in p.get("agents", ())]
+    judgements += [
+        row for p in payloads for key in ("agents", "estimates") for row in p.get(key, ())
+    ]
     counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     states = [j["state"] for j in judgements if j["state"]]

@@ -7,10 +7,11 @@ message each, so that an answer is the same as in process, to the last field. Th
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -47,10 +48,16 @@ class Place:
 
 
 class LocalServer:
-    """Answers the requests of every connection, one at a time."""
+    """Answers the requests of every connection, one at a time.
+
+    What one client has been told is not worked out again for another: they run the same suite and
+    often come with the same question at the same moment. A client that asks a second time wants
+    to know whether the answer is the same, so it is asked again.
+    """
 
     def __init__(self, backend: Backend, place: Place) -> None:
         self._backend, self._turn = backend, threading.Lock()
+        self._known: dict[str, Completion] = {}  # digest of a greedy question -> its answer
         self._listener = Listener(place.address, authkey=bytes.fromhex(place.key))
 
     def serve(self) -> None:
@@ -63,13 +70,14 @@ class LocalServer:
             threading.Thread(target=self._serve_one, args=(connection,), daemon=True).start()
 
     def _serve_one(self, connection: Connection) -> None:
+        told = set[str]()  # digests of what this client was told
         try:
             with connection:
                 connection.send_bytes(_packed(self._introduction()))
                 while True:
                     asked = json.loads(connection.recv_bytes())
                     with self._turn:
-                        answered = self._answer(asked)
+                        answered = self._answer(asked, told)
                     connection.send_bytes(_packed(answered))
         except (OSError, EOFError):
             return  # the client has gone
@@ -81,11 +89,11 @@ class LocalServer:
             "window": getattr(self._backend, "window", None),
         }
 
-    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, asked: Mapping[str, Any], told: set[str]) -> dict[str, Any]:
         options = {key: asked[key] for key in ("tools", "tool_choice", "max_tokens")}
         try:
             if "stop" not in asked:
-                answers = complete_many(self._backend, asked["requests"], **options)
+                answers = self._complete_many(asked["requests"], options, told)
             else:
                 [messages] = asked["requests"]
                 sampling = Sampling(**asked["sampling"])
@@ -93,6 +101,27 @@ class LocalServer:
         except Exception as error:
             return {"raised": f"{type(error).__name__}: {error}"}
         return {"answers": [*map(_answer_data, answers)]}
+
+    def _complete_many(
+        self,
+        requests: Sequence[Sequence[Message]],
+        options: Mapping[str, Any],
+        told: set[str],
+    ) -> tuple[Completion | BackendError, ...]:
+        questions = {_digest([options, messages]): messages for messages in requests}
+        found: dict[str, Completion | BackendError] = {
+            question: replace(answer, cached_tokens=answer.prompt_tokens)  # none was computed
+            for question in questions.keys() - told
+            if (answer := self._known.get(question)) is not None
+        }
+        missing = {q: messages for q, messages in questions.items() if q not in found}
+        if missing:
+            answers = complete_many(self._backend, list(missing.values()), **options)
+            new = dict(zip(missing, answers, strict=True))
+            self._known.update((q, a) for q, a in new.items() if isinstance(a, Completion))
+            found |= new
+        told.update(questions)
+        return tuple(found[_digest([options, messages])] for messages in requests)
 
     def _complete(
         self,
@@ -234,6 +263,10 @@ class LocalBackend:
 
 def _packed(data: Any) -> bytes:
     return json.dumps(data).encode()  # ASCII: half a surrogate pair gets through
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(_packed(data)).hexdigest()
 
 
 def _answer_data(answer: Completion | BackendError) -> dict[str, Any]:

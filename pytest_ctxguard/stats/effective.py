@@ -66,8 +66,8 @@ def effective_length(
     """Return the largest length up to which recall is at least a share of the base's.
 
     The first cell below it ends the search, whatever comes after: one lucky long cell does not
-    stretch it. The share is of the base's recall in the same model (Hsieh et al., "RULER", 2024,
-    hold every model to one fixed base; here each is held to its own).
+    stretch it. Where the base has no hit, no length holds. The share is of the base's recall in
+    the same model (Hsieh et al., "RULER", 2024, hold every model to one fixed base).
 
     Args:
         cells: in any order, each length once.
@@ -75,9 +75,11 @@ def effective_length(
         base: the short-context cell; default the shortest of ``cells``.
 
     Raises:
-        UsageError: no cells, a length twice, or a base without a hit, of which any share is 0.
+        UsageError: no cells, a length twice, or a share outside its range.
     """
     require_rate("share", share)
+    if share == 0:
+        raise UsageError("share=0 holds for every cell; give a share above 0")
     ordered = sorted(cells, key=lambda cell: cell.length)
     if not ordered:
         raise UsageError("no cells, so no length; measure at least one")
@@ -85,14 +87,9 @@ def effective_length(
     if len(set(lengths)) != len(lengths):
         raise UsageError(f"a length stands twice in {lengths}; count its trials together")
     base = ordered[0] if base is None else base
-    if base.hits == 0 or share == 0:
-        raise UsageError(
-            f"a share of {share:g} of {_counts(base)} is 0, which every cell reaches; "
-            "take a base that has hits, and a share above 0"
-        )
     last, drop = None, None
     for cell in ordered:
-        if cell.hits * base.of < share * base.hits * cell.of * (1 - TIE):
+        if not base.hits or cell.hits * base.of < share * base.hits * cell.of * (1 - TIE):
             drop = cell
             break
         last = cell

@@ -45,6 +45,8 @@ def problem_of(fact: Fact, transcript: Transcript) -> str | None:
 
 
 def _fields(fact: Fact, transcript: Transcript) -> Iterator[str]:
+    if not fact.name.isprintable():
+        yield "its name has characters that cannot be printed; reports and keys show it"
     for name, allowed in (("kind", FACT_KINDS), ("lifetime", LIFETIMES), ("match", MATCHES)):
         value = getattr(fact, name)
         if value not in allowed:

@@ -24,11 +24,11 @@ from typing import Any
 from pytest_ctxguard.cache import write_atomically
 from pytest_ctxguard.errors import TranscriptError
 from pytest_ctxguard.transcript.document import Document, open_document
+from pytest_ctxguard.transcript.fact_json import dump_fact, read_fact
 from pytest_ctxguard.transcript.facts import problem_of
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Compaction, Transcript
 from pytest_ctxguard.transcript.pairing import pair
-from pytest_ctxguard.transcript.planted import dump_fact, read_fact
 from pytest_ctxguard.transcript.shape import is_tool, wrong_with_message
 
 VERSION = 1

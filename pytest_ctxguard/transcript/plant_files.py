@@ -8,10 +8,11 @@ from typing import Any
 
 from pytest_ctxguard.transcript.cassettes.yaml_form import parse
 from pytest_ctxguard.transcript.document import open_document
+from pytest_ctxguard.transcript.fact_json import TEXTS as FACT_TEXTS
+from pytest_ctxguard.transcript.fact_json import Fail, typed
 from pytest_ctxguard.transcript.placing import Plant
-from pytest_ctxguard.transcript.planted import Fail, typed
 
-TEXTS = ("text", "level", "reply")
+TEXTS = (*FACT_TEXTS, "text", "level", "reply")
 NUMBERS = {"turn": int, "asked_turn": int, "depth": int | float}
 NEEDED = ("name", "value", "text", "wordings")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.transcript.editing import edited
@@ -12,32 +12,6 @@ from pytest_ctxguard.transcript.facts import LISTS, check_facts
 from pytest_ctxguard.transcript.messages import full_text
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.placing import SLOT, Plant, Sentence, Size, place, turn_start
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedTrial:
-    """One of many transcripts that differ in what was planted in them, and where.
-
-    Attributes:
-        id: stable for a generator and its seed, such as ``shard#00``.
-        transcript: with the fact planted and declared.
-        fact: its name there.
-    """
-
-    id: str
-    transcript: Transcript
-    fact: str
-
-    @property
-    def value(self) -> str:
-        """What was planted."""
-        return self.transcript.fact(self.fact).value
-
-    @property
-    def turn(self) -> int:
-        """The turn it stands in, from 1; 0: before the first."""
-        at = self.transcript.fact(self.fact).planted_at
-        return sum(turn.start <= at for turn in self.transcript.turns)
 
 
 def plant(

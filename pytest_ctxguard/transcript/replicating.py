@@ -11,10 +11,36 @@ from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.transcript.messages import Message, full_text
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.placing import SLOT, Plant, Sentence, Size
-from pytest_ctxguard.transcript.planting import PlantedTrial, plant
+from pytest_ctxguard.transcript.planting import plant
 
 Values = Sequence[str] | Callable[[random.Random], str]
 TRIES = 1000  # draws of one value before the generator is taken to have no other
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedTrial:
+    """One of many transcripts that differ in what was planted in them, and where.
+
+    Attributes:
+        id: stable for a generator and its seed, such as ``shard#00``.
+        transcript: with the fact planted and declared.
+        fact: its name there.
+    """
+
+    id: str
+    transcript: Transcript
+    fact: str
+
+    @property
+    def value(self) -> str:
+        """What was planted."""
+        return self.transcript.fact(self.fact).value
+
+    @property
+    def turn(self) -> int:
+        """The turn it stands in, from 1; 0: before the first."""
+        at = self.transcript.fact(self.fact).planted_at
+        return sum(turn.start <= at for turn in self.transcript.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +140,7 @@ class _Drawing:
     def __init__(self, fact: Plant, values: Values, transcript: Transcript) -> None:
         self._fact, self._values = fact, values
         self._said = "\n".join(map(full_text, transcript.messages))
-        if not callable(values) and (
-            isinstance(values, str)
-            or not values
-            or not all(values)
-            or len(set(values)) < len(values)
-        ):
+        if not callable(values) and not _are_texts(values):
             raise UsageError(f"values={values!r}: give texts, each once, or a function that draws")
 
     def one(self, rng: random.Random, *, apart: Collection[str]) -> str:
@@ -145,6 +166,16 @@ class _Drawing:
     def _is_said(self, value: str) -> bool:
         fact = replace(self._fact, value=value).fact(planted_at=0, asked_at=None)
         return fact.finds(value, self._said)
+
+
+def _are_texts(values: object) -> bool:
+    """Tell whether values are a sequence of texts, none of them empty or there twice."""
+    return (
+        isinstance(values, Sequence)
+        and not isinstance(values, str)
+        and all(isinstance(value, str) and value for value in values)
+        and 0 < len(set(values)) == len(values)
+    )
 
 
 def _check(fact: Plant, *, turns: Sequence[int], depths: Sequence[float]) -> None:

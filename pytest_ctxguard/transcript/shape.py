@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_ctxguard.transcript.messages import ROLES
@@ -9,8 +10,10 @@ from pytest_ctxguard.transcript.messages import ROLES
 
 def wrong_with_message(message: Any) -> str | None:
     """Return what keeps a value from being a chat message, with the remedy; ``None``: nothing."""
-    if not isinstance(message, dict) or message.get("role") not in ROLES:
+    if not isinstance(message, Mapping) or message.get("role") not in ROLES:
         return f"`message` needs a `role`: one of {', '.join(ROLES)}"
+    if not all(isinstance(key, str) for key in message):
+        return "its keys must be text"
     if not isinstance(message.get("content"), str | list | None):
         return "`content` must be text, a list of parts, or null"
     if isinstance(message.get("content"), list) and not all(map(is_part, message["content"])):

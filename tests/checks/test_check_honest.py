@@ -116,6 +116,19 @@ def test_a_budget_that_no_policy_can_meet():
     assert judged(lambda m: [m[0], m[-1]], transcript=transcript, budget=113).verdict == "pass"
 
 
+def test_a_budget_that_is_met_by_shortening_what_is_new_can_be_met():
+    messages = (system("s" * 20), user("a" * 12), assistant("Yes."), user("b" * 200))
+    transcript = session(messages=messages, facts=())
+
+    def shortened(messages):
+        return [messages[0], {**messages[-1], "content": f"{messages[-1]['content'][:20]} [cut]"}]
+
+    assert judged(shortened, transcript=transcript, budget=100, announce="never").verdict == "pass"
+    assert rules(judged(lambda m: [m[0], m[-1]], transcript=transcript, budget=100)) == [
+        "infeasible"
+    ]
+
+
 def test_making_a_request_larger():
     def notes(messages):
         return [messages[0], user("A note. " * 20), *messages[1:]]

@@ -22,7 +22,7 @@ MADE = [
     (Budget, (), {"limit": 4000}, [Budget(4000)]),
     (Wellformed, (), {}, [Wellformed("openai")]),
     (TokenCost, (), {"max_increase": 0.02}, [TokenCost(0.02)]),
-    (TokenCost, (), {}, [TokenCost(0.0)]),
+    (TokenCost, (), {}, [TokenCost(None)]),
     (CarriedFact, ("a",), {}, [CarriedFact("a")]),
     (CarriedFact, ("a", "b"), {"at": "every"}, [CarriedFact(f, "every") for f in ("a", "b")]),
     (AbsentFact, (), {"fact": "a"}, [AbsentFact("a")]),
@@ -40,7 +40,7 @@ CARRIED = 'Usage: ctx_carried("fact", "another fact", at="probe", budgets=range(
 ABSENT = 'Usage: ctx_absent("fact", "another fact", at="probe")'
 ANSWERED = 'Usage: ctx_answered("fact", at_least=5, max_lost=0)'
 BUDGET = "Usage: ctx_budget(4000)"
-COST = "Usage: ctx_token_cost(max_increase=0.02)"
+COST = 'Usage: ctx_token_cost(max_increase=0.02, provider="anthropic")'
 WELLFORMED = 'Usage: ctx_wellformed(provider="openai")'
 
 REFUSED = [
@@ -148,9 +148,12 @@ def test_the_catalogue_has_every_marker_under_its_name():
         "ctx_answered": ("ctx_answered", "model"),
         "ctx_budget": ("ctx_budget", "structure"),
         "ctx_carried": ("ctx_carried", "structure"),
+        "ctx_catalogue": ("ctx_catalogue", "structure"),
         "ctx_honest": ("ctx_honest", "structure"),
         "ctx_lifetime": ("ctx_lifetime", "structure"),
         "ctx_no_repeats": ("ctx_no_repeats", "structure"),
+        "ctx_prefix_moves": ("ctx_prefix_moves", "structure"),
+        "ctx_prefix_stable": ("ctx_prefix_stable", "structure"),
         "ctx_summariser_faults": ("ctx_summariser_faults", "structure"),
         "ctx_summary": ("ctx_summary", "structure"),
         "ctx_token_cost": ("ctx_token_cost", "structure"),

@@ -1,6 +1,7 @@
 """``ctx_token_cost``."""
 
 import dataclasses
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.checks.token_cost import NAME, TokenCost
-from tests.factories import case_of, replay_of, session, tool
+from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.prefix.cost import Prices
+from tests.factories import assistant, case_of, replay_of, replayed, session, tool, user
 
 
 def judge(billed, *, old, max_increase=0.0, **changes):
@@ -102,3 +105,106 @@ def test_another_counter_is_incomparable():
     assert (judgement.verdict, judgement.state) == ("fail", "incomparable")
     assert judgement.summary == "10 input tokens billed over 1 calls"
     assert judgement.metrics[NAME].value == 10
+
+
+def weighted(promise, replay, **changes):
+    """Judge a replay against a baseline of what the same promise measured, or of ``old``."""
+    old = changes.pop("old", None)
+    first = promise.judge(case_of(replay, recorded=dict, **changes))
+    metric = first.metrics[promise.metric]
+    recorded = {promise.metric: Metric(metric.value if old is None else old, metric.fingerprint)}
+    return promise.judge(case_of(replay, recorded=lambda: recorded, **changes))
+
+
+def test_the_weighted_cost_is_another_metric_with_the_raw_tokens_beside():
+    judgement = weighted(TokenCost(provider="vllm", pace=10), replayed(list))
+    assert (judgement.promise, judgement.state) == ("token_cost(vllm)", "unchanged")
+    [(name, metric)] = judgement.metrics.items()
+    assert name == "weighted_input_tokens:vllm"
+    assert set(metric.fingerprint) == {"transcript", "counter", "rules", "times"}
+    raw = replayed(list).tokens.billed
+    assert metric.value < raw
+    assert judgement.summary.endswith(f"{raw:,} input tokens billed over 4 calls")
+    assert "rules of 2026-11-30; a call every 10 s" in judgement.summary
+
+
+def test_a_policy_that_sends_less_and_costs_more_is_found():
+    long = session(facts=(), messages=LONG)
+    full, window = replayed(list, long), replayed(lambda messages: messages[-3:], long)
+    assert window.tokens.billed < full.tokens.billed
+    promise = TokenCost(provider="sglang")
+    old = promise.judge(case_of(full)).metrics[promise.metric].value
+    judgement = weighted(promise, window, old=old)
+    assert judgement.counts == {"dearer": 1}
+    [finding] = judgement.findings
+    assert finding.what.endswith("more input tokens, weighted")
+    assert "tokens not read at call " in finding.where
+    assert "dropped" in finding.where
+
+
+LONG = tuple(
+    message
+    for n in range(12)
+    for message in (user("q" * 50 + str(n)), assistant("a" * 50 + str(n)))
+)
+
+
+def test_another_pace_is_incomparable():
+    replay = replayed(list)
+    promise = TokenCost(provider="anthropic", pace=10)
+    slower = TokenCost(provider="anthropic", pace=400)
+    old = promise.judge(case_of(replay)).metrics
+    assert slower.judge(case_of(replay, recorded=lambda: old)).state == "incomparable"
+
+
+def test_a_total_needs_no_baseline():
+    replay = replay_of(4000, 6000)
+    case = case_of(replay, require_recorded=True)
+    kept = TokenCost(max_total=10_000).judge(case)
+    assert (kept.verdict, kept.metrics, kept.state) == ("pass", {}, "")
+    [finding] = TokenCost(max_total=9_999).judge(case).findings
+    assert finding.rule == "ctx_token_cost.over"
+    assert finding.what == "the session costs 1 tokens too many"
+    assert (finding.measured, finding.allowed) == ("10,000 input tokens billed", "9,999")
+
+
+def test_a_total_and_a_baseline_are_both_judged_if_both_are_asked_for():
+    found = TokenCost(max_total=5, max_increase=0.0).judge(
+        case_of(replay_of(10), require_recorded=True)
+    )
+    assert found.counts == {"over": 1, "new": 1}
+
+
+def test_a_total_of_weighted_tokens():
+    cost = replayed(list).cost("vllm").weighted
+    assert TokenCost(provider="vllm", max_total=int(cost)).judge(
+        case_of(replayed(list))
+    ).verdict == ("pass")
+    over = TokenCost(provider="vllm", max_total=int(cost) - 1).judge(case_of(replayed(list)))
+    assert over.counts == {"over": 1}
+
+
+def test_money_is_shown_where_prices_are_known():
+    prices = {"vllm": Prices(input=Decimal(1_000_000), output=Decimal(0), currency="EUR")}
+    judgement = TokenCost(provider="vllm").judge(case_of(replayed(list), prices=lambda: prices))
+    cost = replayed(list).cost("vllm").weighted
+    assert f"; {cost:,.4f} EUR with the answers; " in judgement.summary
+
+
+REFUSED = [
+    ({"provider": None}, "provider=None is not a name"),
+    ({"max_total": 0}, "max_total=0 is not a number of tokens"),
+    ({"pace": 3}, "pace=3 is not a number of seconds of 0 or more, or there is no provider="),
+    ({"pace": -1, "provider": "vllm"}, "pace=-1 is not a number of seconds"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), REFUSED)
+def test_impossible_arguments(arguments, says):
+    with pytest.raises(UsageError, match=says):
+        TokenCost(**arguments)
+
+
+def test_unknown_rules_are_named_when_judged():
+    with pytest.raises(UsageError, match="no cache rules for 'nobody'; there are: anthropic"):
+        TokenCost(provider="nobody").judge(case_of(replay_of(10)))

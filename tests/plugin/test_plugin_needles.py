@@ -1,6 +1,7 @@
 """``ctx_recall`` and ``ctx_needle_recall``: needles asked under a policy, and judged."""
 
 import json
+from textwrap import dedent
 
 import pytest
 
@@ -83,6 +84,7 @@ def test_a_mark_may_be_about_some_cells_and_marks_stack(project: Project) -> Non
     ("mark", "call", "problem"),
     [
         ("", "", "it claims nothing; give at_least, min_rate, max_lost or margin"),
+        ("16", "", "16 has no name; its arguments do: trials, at_least, min_rate"),
         ("at_least=0", "", "at_least=0 is not a count"),
         ("at_least=9, trials=8", "", "at_least=9 is more than the 8 trials there are"),
         ("min_rate=0.8, trials=8", "", "min_rate=0.8"),
@@ -94,6 +96,11 @@ def test_a_mark_may_be_about_some_cells_and_marks_stack(project: Project) -> Non
         ("at_least=1, depth=1", "", "no cell of this recall is like that"),
         ("at_least=1, trials=4", "", "trials=4, but each cell of this recall has 16"),
         ("at_least=1", "full_history, haystack='hay'", "no haystack is named 'hay'"),
+        ("at_least=1", "full_history, haystack='mini'", "A transcript as haystack needs fact="),
+        ("at_least=1", "full_history, haystack=3", "haystack=3: give 'register', 'pairs', a trans"),
+        ("at_least=1", "full_history, lengths=5", "lengths=5: give a list"),
+        ("at_least=1", "full_history, name=3", "name=3 is no text"),
+        ("at_least=1", "full_history, judged='no'", "judged='no' is neither True nor False"),
         ("at_least=1", "full_history, tries=3", "ctx_recall has no argument 'tries'"),
         ("at_least=1", "full_history, records=3, lengths=[3]", "give one"),
         ("at_least=1", "full_history, records=3, depths=9", "are the same of 3 records"),
@@ -207,6 +214,22 @@ def test_the_structure_tier_leaves_it_out_and_opens_no_model(project: Project) -
     assert result.outcomes == {"skipped": 2}
     assert "not checked in this tier: needle_recall" in result.section
     assert not (result.root / "opened.txt").exists()
+
+
+@pytest.mark.parametrize("mark", ["", "max_lost=0"])
+def test_a_recall_without_an_answer_measured_nothing(project: Project, mark: str) -> None:
+    silent = """
+    from pytest_ctxguard.testing import ScriptedBackend
+
+    def pytest_ctxguard_backend():
+        return ScriptedBackend([])
+    """
+    result = project.with_file("conftest.py", dedent(silent)).with_test(needles(mark)).run(*UPDATE)
+
+    assert result.outcomes == {"failed": 1}
+    assert "[ctx_recall.not-asked] none of the 16 trials had an answer" in result.text
+    assert "inconclusive guard" in result.section
+    assert not result.baseline_path.exists()
 
 
 def test_the_baseline_keeps_every_trial_and_lost_hits_fail(project: Project) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
+from pytest_ctxguard.checks.estimator import EstimatorBound
 from pytest_ctxguard.plugin import fixtures, options
 from tests.plugin.project import Project
 
@@ -29,6 +30,7 @@ def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
     cassette = "ctx_cassette(name=None, ignore=(), also=(), record=None)"
     laws = "ctx_policy_laws(policy=None, declares=(), …)"  # holds a policy, not a replay
     expected = {usage(kind) for kind in (*CHECKS.values(), *RECALL_CHECKS.values())}
+    expected.add(usage(EstimatorBound))
     expected |= {"ctx_transcripts(*patterns)", cassette, laws}
 
     assert set(options.MARKERS) == expected

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from pytest_ctxguard.engine import open as engine
 from pytest_ctxguard.plugin.progress import ProgressLine
+from pytest_ctxguard.plugin.worker_progress import Announcer
 from pytest_ctxguard.testing import ScriptedBackend
 from tests.plugin.project import Project
 
@@ -110,12 +112,53 @@ def test_steps_come_with_their_rate_and_the_time_left() -> None:
     ]
 
 
-def test_a_worker_shows_nothing() -> None:
+def test_a_worker_shows_nothing_itself_and_the_controller_announces_what_is_new(
+    tmp_path: Path,
+) -> None:
     terminal = Terminal(isatty=True)
+    workers = [
+        line(terminal, workerinput={"ctxguard_folder": tmp_path, "workerid": name})
+        for name in ("gw0", "gw1")
+    ]
+    said: list[str] = []
+    announcer = Announcer(tmp_path, said.append)
 
-    line(terminal, workerinput={}).update(*STEPS[0])
+    announcer.announce()
+    workers[0].update("loading", 0, 0)
+    workers[1].step("asking \x1b[31m", 8, 64)
+    announcer.announce()
+    announcer.announce()
+    workers[0].clear()
+    workers[1].step("asking \x1b[31m", 16, 64)
+    announcer.announce()
+    for worker in workers:
+        worker.clear()
+    announcer.announce()
 
+    assert said == [
+        "ctxguard: gw0: loading; gw1: asking \\x1b[31m 8/64",
+        "ctxguard: gw1: asking \\x1b[31m 16/64",
+    ]
     assert terminal.shown == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_whose_run_has_ended_fails_nobody(tmp_path: Path) -> None:
+    gone = line(
+        Terminal(isatty=True), workerinput={"ctxguard_folder": tmp_path / "x", "workerid": "gw0"}
+    )
+    gone.step("asking", 1, 2)
+    gone.clear()
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_announcer_that_is_closed_says_nothing_more(tmp_path: Path) -> None:
+    said: list[str] = []
+    announcer = Announcer(tmp_path, said.append)
+    announcer.start()
+    announcer.close()
+    (tmp_path / "progress-gw0").write_text("asking")
+    assert said == []
 
 
 @pytest.mark.parametrize("capture", ["--capture=fd", "--capture=no", "-pno:capture"])

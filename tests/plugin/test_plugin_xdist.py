@@ -179,6 +179,25 @@ def test_half_a_surrogate_pair_kills_no_worker(project: Project, workers: tuple[
     assert list(result.baseline["entries"]["test_label[half a pair \\ud83d]"]) == [HALF]
 
 
+def test_recorded_text_is_spelled_out_on_the_terminal(project: Project) -> None:
+    source = """
+    @pytest.mark.ctx_budget(1)
+    def test_it(ctx_replay):
+        ctx_replay("mini", full_history, name="a \\x1b[31mlabel", expect_identity=True)
+
+    @pytest.mark.ctx_wellformed
+    def test_error(ctx_replay):
+        raise ValueError("red \\x1b[31m")
+    """
+    result = project.with_test(source).run("--ctxguard", subprocess=True)
+
+    assert result.outcomes == {"failed": 2}
+    assert "[a \\x1b[31mlabel]" in result.section
+    assert "a \\x1b[31mlabel" in result.findings("test_it")["ctx_budget.over"]["where"]
+    assert "ValueError: red \\x1b[31m" in result.failure("test_error")
+    assert "\x1b" not in result.text
+
+
 def test_a_misspelt_option_value_stops_the_run_before_the_workers(project: Project) -> None:
     result = project.with_test("def test_it(): pass").run("--ctxguard-tier=modle", "-n2")
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ctxguard import strategies as ctx
-from pytest_ctxguard.policies.catalogue import reference_policies
+from pytest_ctxguard.policies.catalogue import Setting, reference_policies
 from pytest_ctxguard.policies.full_history import full_history
-from pytest_ctxguard.policies.protocol import bind, is_factory
+from pytest_ctxguard.policies.protocol import bind
 from pytest_ctxguard.policies.three_step_fit import (
     CLEARED_NOTE,
     TRIMMED_NOTE,
@@ -20,6 +20,7 @@ from pytest_ctxguard.policies.three_step_fit import (
 from pytest_ctxguard.tokens.estimators import by_script
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.messages import full_text, tool_rounds
+from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.wellformed import openai_rules
 
 NAMES = ["full-history", "sliding-window", "user-messages", "three-step-fit"]
@@ -30,6 +31,11 @@ BUDGETS = st.integers(1, 3_000)
 
 def count(messages):
     return 30 + sum(10 + by_script(full_text(message)) for message in messages)
+
+
+def made(name):
+    """A new policy of the catalogue; those tested here look at no transcript."""
+    return reference_policies()[name].make(Setting(Transcript(name="none", messages=()), 4_000))
 
 
 def run(policy, history, budget):
@@ -53,19 +59,11 @@ def indices(sent, history):
     ]
 
 
-def test_the_catalogue_names_factories_in_report_order():
-    policies = reference_policies()
-    assert list(policies) == NAMES
-    assert all(is_factory(factory) for factory in policies.values())
-    for name, factory in policies.items():
-        assert factory() is not factory() or name == "full-history"
-
-
 @pytest.mark.parametrize("name", NAMES)
 @given(history=ctx.histories(), budget=BUDGETS)
 def test_well_formed_in_order_and_nothing_mutated(name, history, budget):
     before = copy.deepcopy(history)
-    sent = run(reference_policies()[name](), history, budget)
+    sent = run(made(name), history, budget)
     assert history == before
     assert openai_rules(sent) == []
     came_from = indices(sent, history)
@@ -77,18 +75,18 @@ def test_well_formed_in_order_and_nothing_mutated(name, history, budget):
 @pytest.mark.parametrize("name", NAMES)
 @given(history=ctx.histories(), budget=BUDGETS)
 def test_deterministic_whatever_the_policy_saw_before_and_copyable(name, history, budget):
-    policy = reference_policies()[name]()
+    policy = made(name)
     *_, before = [run(policy, history[:n], budget) for n in range(len(history))]
     sent = run(policy, copy.deepcopy(history), budget)
     assert run(copy.deepcopy(policy), history, budget) == sent
-    assert run(reference_policies()[name](), history, budget) == sent
+    assert run(made(name), history, budget) == sent
     assert run(policy, history[:-1], budget) == before
 
 
 @pytest.mark.parametrize("name", NAMES[2:])
 @given(history=ctx.histories(), budget=BUDGETS)
 def test_the_system_message_and_the_current_turns_user_message_are_sent(name, history, budget):
-    sent = run(reference_policies()[name](), history, budget)
+    sent = run(made(name), history, budget)
     users = [i for i, message in enumerate(history) if message["role"] == "user"]
     kept = indices(sent, history)
     assert kept[0] == 0
@@ -100,7 +98,7 @@ def test_the_system_message_and_the_current_turns_user_message_are_sent(name, hi
 @pytest.mark.parametrize("name", FITS)
 @given(history=ctx.histories(), budget=BUDGETS)
 def test_within_the_budget_or_the_documented_least(name, history, budget):
-    policy = reference_policies()[name]()
+    policy = made(name)
     sent = run(policy, history, budget)
     if size(policy, sent) <= budget:
         return
@@ -117,14 +115,14 @@ def test_within_the_budget_or_the_documented_least(name, history, budget):
 @pytest.mark.parametrize("name", FITS)
 @given(history=ctx.histories(), slack=st.integers(0, 50))
 def test_identity_below_the_budget(name, history, slack):
-    policy = reference_policies()[name]()
+    policy = made(name)
     assert run(policy, history, size(policy, history) + slack) == history
 
 
 @pytest.mark.parametrize("name", FITS)
 @given(history=ctx.histories(), budget=BUDGETS)
 def test_the_oldest_results_worth_clearing_are_cleared_and_never_the_newest(name, history, budget):
-    policy = reference_policies()[name]()
+    policy = made(name)
     sent = {m["tool_call_id"]: m for m in run(policy, history, budget) if m["role"] == "tool"}
     originals = [m for m in history if m["role"] == "tool"]
     worth = {}
@@ -143,7 +141,7 @@ def test_the_oldest_results_worth_clearing_are_cleared_and_never_the_newest(name
 @pytest.mark.parametrize("name", FITS)
 @given(history=ctx.histories(kind="agentic"), budget=BUDGETS)
 def test_results_cleared_at_one_call_stay_cleared_at_the_next(name, history, budget):
-    policy = reference_policies()[name]()
+    policy = made(name)
     ends = [2, *(r.stop for r in tool_rounds(history))]
     calls = [run(policy, history[:end], budget) for end in ends]
     for earlier, later in pairwise(calls):

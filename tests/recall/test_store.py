@@ -71,8 +71,8 @@ def test_only_its_owner_may_read_it(open_store, folder):
     store = open_store()
     store.put({"q": FULL})
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.glob("answers-1.*")}
-    assert len(modes) == 3  # the file and SQLite's two beside it
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert len(modes) == 4  # the file, SQLite's two beside it, and a lock
     assert set(modes.values()) == {0o600}
 
 

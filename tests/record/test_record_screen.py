@@ -1,16 +1,24 @@
 from dataclasses import replace
 
-from fixtures.record.screen import Stage, screen, usable_wordings
+from fixtures.record.screen import screen, usable_wordings
 from pytest_ctxguard.backend import Completion, ToolCall
 from pytest_ctxguard.testing import ScriptedBackend
-from pytest_ctxguard.transcript.model import Fact
+from pytest_ctxguard.transcript.model import Fact, Transcript
 
 SYSTEM = {"role": "system", "content": "sys"}
 STATED = {"role": "user", "content": "the shard is s-7"}
-STAGE = Stage((SYSTEM, STATED, {"role": "assistant", "content": "ok"}), ({"type": "function"},))
+RECORDED = Transcript(
+    name="tiny",
+    messages=(SYSTEM, STATED, {"role": "assistant", "content": "ok"}),
+    tools=({"type": "function"},),
+)
 FACT = Fact(
     name="shard", value="s-7", kind="identifier", planted_at=1, wordings=("?",), shape=r"s-\d"
 )
+
+
+def screened(backend, *wordings, fact=FACT, recorded=RECORDED):
+    return screen(replace(fact, wordings=wordings), transcript=recorded, backend=backend)
 
 
 def answers(messages):
@@ -25,15 +33,15 @@ def answers(messages):
 
 def test_only_wordings_answered_from_the_fact_and_never_without_it_are_usable():
     backend = ScriptedBackend(answers)
-    controls = screen(FACT, ("guessed", "good", "unread"), stage=STAGE, backend=backend)
-    assert [control.usable for control in controls] == [False, True, False]
-    assert usable_wordings(controls) == ("good",)
-    assert controls[1].without == "I do not know."
+    found = screened(backend, "guessed", "good", "unread")
+    assert [each.usable for each in found] == [False, True, False]
+    assert usable_wordings(found) == ("good",)
+    assert found[1].without.text == "I do not know."
 
 
 def test_the_controls_see_the_system_message_the_tools_and_the_planting_message_only():
     backend = ScriptedBackend(answers)
-    screen(FACT, ("good",), stage=STAGE, backend=backend)
+    screened(backend, "good")
     alone, without = backend.requests
     probe = {"role": "user", "content": "good"}
     assert alone["messages"] == [SYSTEM, STATED, probe]
@@ -47,30 +55,29 @@ def test_a_fact_in_a_tool_result_is_shown_with_its_whole_round():
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     asked = {"role": "assistant", "content": "", "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "c", "content": "the shard is s-7"}
-    stage = Stage((SYSTEM, {"role": "user", "content": "read"}, asked, result))
-    fact = Fact(
-        name="shard", value="s-7", kind="identifier", planted_at=3, wordings=("?",), shape=r"s-\d"
-    )
-    assert stage.planting(fact) == [asked, result]
+    read = Transcript(name="read", messages=(SYSTEM, STATED | {"content": "read"}, asked, result))
+    backend = ScriptedBackend(lambda messages: "")
+    screened(backend, "good", fact=replace(FACT, planted_at=3), recorded=read)
+    probe = {"role": "user", "content": "good"}
+    assert backend.requests[0]["messages"] == [SYSTEM, asked, result, probe]
 
 
 def test_tool_call_arguments_are_judged():
     call = ToolCall("create_ticket", '{"shard": "s-7"}')
     backend = ScriptedBackend([Completion(text="", tool_calls=(call,)), "no idea"])
-    (control,) = screen(FACT, ("good",), stage=STAGE, backend=backend)
-    assert control.usable
-    assert control.alone == 'create_ticket {"shard": "s-7"}'
+    (found,) = screened(backend, "good")
+    assert found.usable
+    assert found.alone.text.strip() == 'create_ticket {"shard": "s-7"}'
 
 
 def test_an_answer_that_gives_a_look_alike_beside_the_value_is_no_hit():
     fact = replace(FACT, look_alikes=("s-3",))
     backend = ScriptedBackend(["s-7 or s-3", "no idea"])
-    (control,) = screen(fact, ("good",), stage=STAGE, backend=backend)
-    assert not control.usable
+    (found,) = screened(backend, "good", fact=fact)
+    assert not found.usable
 
 
 def test_the_first_six_usable_wordings_are_kept_in_order():
     wordings = [f"good {n}" for n in range(9)]
     backend = ScriptedBackend(lambda messages: "s-7" if len(messages) == 3 else "?")
-    controls = screen(FACT, wordings, stage=STAGE, backend=backend)
-    assert usable_wordings(controls) == tuple(wordings[:6])
+    assert usable_wordings(screened(backend, *wordings)) == tuple(wordings[:6])

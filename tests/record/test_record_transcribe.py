@@ -49,7 +49,7 @@ def test_a_recording_round_trips_through_its_file(tmp_path):
     )
     recording = run(session, ScriptedBackend(["noted", "A-1"]), seed=1)
     facts = [locate(p, recording.messages) for p in session.plants]
-    transcript = transcribe(session, recording, facts=facts, provenance={"seed": 1})
+    transcript = transcribe(session, recording, provenance={"seed": 1}).with_facts(*facts)
     dump(transcript, tmp_path / "tiny.jsonl")
     assert load(tmp_path / "tiny.jsonl") == transcript
 

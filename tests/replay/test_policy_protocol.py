@@ -173,6 +173,26 @@ OUTPUTS = {
                     "returns the list of messages to send"),
     "texts": (["hi"], "policy policy returned a str as message 0 at call 0; messages are "
               "OpenAI-format dicts"),
+    "a result of a list of calls": (
+        [{"role": "tool", "tool_call_id": ["c1"], "content": "x"}],
+        "policy policy returned message 0 at call 0, which is no OpenAI message: `tool_call_id` "
+        "must be text, the `id` of a call",
+    ),
+    "a call with a number for an id": (
+        [{"role": "assistant", "content": None, "tool_calls": [{"id": 1, "function": {}}]}],
+        "policy policy returned message 0 at call 0, which is no OpenAI message: `tool_calls` "
+        "must be a list of objects with a `function`; an `id` is text",
+    ),
+    "a part whose text is a number": (
+        [{"role": "user", "content": [{"type": "text", "text": 3}]}],
+        "policy policy returned message 0 at call 0, which is no OpenAI message: a part of "
+        "`content` must be text, or an object with a `type`",
+    ),
+    "a key that is no text": (
+        [{"role": "user", "content": "hi", 1: 2}],
+        "policy policy returned message 0 at call 0, which is no OpenAI message: its keys must be "
+        "text",
+    ),
 }  # fmt: skip
 
 

@@ -276,7 +276,14 @@ def test_the_json_has_the_documented_keys():
         "final_tokens": 9816,
         "largest_request_tokens": 9816,
         "largest_by_own_estimate": None,
-        "buckets": {"system": 20, "tools": 1500, "tool_results": 6000, "conversation": 2296},
+        "buckets": {
+            "system": 20,
+            "tools": 1500,
+            "tool_results": 6000,
+            "conversation": 2296,
+            "pinned": 0,
+            "summary": 0,
+        },
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,8 @@ FULL = Completion(
     completion_tokens=5,
     stopped_by="END",
 )
+
+TWIN = replace(FULL, cached_tokens=FULL.prompt_tokens)  # of an answer that another client had
 
 
 class Answering:
@@ -123,7 +126,19 @@ def test_several_ask_at_once(served):
         thread.join()
     for each in clients:
         each.close()
-    assert found == [FULL] * 20
+    assert found == [FULL] * 5 + [TWIN] * 15
+    assert len(served[0].asked) == 1
+
+
+def test_what_a_client_asks_twice_and_what_failed_is_asked_again(served, client):
+    other = connected(served[1])
+    assert client.complete_many([ASK]) == client.complete_many([ASK]) == (FULL,)
+    assert other.complete_many([ASK], max_tokens=7) == (FULL,)  # another question
+    assert other.complete_many([ASK, said("bad"), said("new")])[::2] == (TWIN, FULL)
+    client.complete_many([said("bad")])
+    other.close()
+    asked = [messages[-1]["content"] for messages, _ in served[0].asked]
+    assert asked == ["How slow?"] * 3 + ["bad", "new", "bad"]
 
 
 def test_who_does_not_know_the_key_is_not_answered(served, client):

@@ -38,6 +38,11 @@ def test_the_share_is_of_the_base_not_of_all_trials():
     assert effective_length(cells(10, 9, 8)).length == 2000
 
 
+def test_a_base_without_a_hit_has_no_share_to_hold():
+    found = effective_length(cells(0, 5))
+    assert (found.length, found.drop) == (None, LengthCell(1000, 0, 20))
+
+
 @pytest.mark.parametrize("of", [7, 20, 100])
 def test_a_share_that_is_met_exactly_holds(of):
     for hits in range(1, of + 1):
@@ -57,7 +62,6 @@ def test_longer_cells_never_shorten_it_and_order_does_not_matter(hits, share):
     ("given_cells", "share"),
     [
         ([], 0.85),
-        (cells(0, 5), 0.85),
         (cells(20), 0),
         (cells(20), 1.5),
         (cells(20), math.nan),

@@ -26,6 +26,8 @@ def test_a_sound_fact(fact):
 
 
 WRONG = [
+    (employee(name="pin\x1b[31m"), "its name has characters that cannot be printed; reports and "
+     "keys show it"),
     (employee(wordings="Which?"), "its wordings are one text; give a sequence of texts"),
     (employee(accepts="4417"), "its accepts are one text; give a sequence of texts"),
     (employee(supersedes="1"), "its supersedes are one text; give a sequence of texts"),

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ctxguard.errors import TranscriptError
+from pytest_ctxguard.transcript.fact_json import ALWAYS, dump_fact
 from pytest_ctxguard.transcript.jsonl import dump, load
 from pytest_ctxguard.transcript.library import builtin_folder
 from pytest_ctxguard.transcript.model import ToolProbe, Transcript
-from pytest_ctxguard.transcript.planted import ALWAYS, dump_fact
 from tests.factories import assistant, employee, result, session, user
 from tests.transcript.transcript_strategies import transcripts
 

@@ -15,8 +15,8 @@ from pytest_ctxguard.replay.values import digest
 from pytest_ctxguard.transcript.model import Fact, ToolProbe, Transcript
 from pytest_ctxguard.transcript.placing import Plant, Size
 from pytest_ctxguard.transcript.plant_files import read_plant
-from pytest_ctxguard.transcript.planting import PlantedTrial, plant
-from pytest_ctxguard.transcript.replicating import Planted, Values, plant_many
+from pytest_ctxguard.transcript.planting import plant
+from pytest_ctxguard.transcript.replicating import Planted, PlantedTrial, Values, plant_many
 
 KIND = "planted"
 EXAMPLE = f'{KIND}:{VERSION}:{{"transcript": "incident-40", "plant": {{…}}}}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pytest_ctxguard import stats
@@ -136,7 +136,7 @@ def ask(
                 partial(some, planned),
                 claims=claims(planned),
             )
-    return _recall(sample, shown, setting=setting, trials=trials, spent=_less(asker.spent, before))
+    return _recall(sample, shown, setting=setting, trials=trials, spent=asker.spent - before)
 
 
 def _shown(replay: Replay) -> Shown:
@@ -206,8 +206,3 @@ def _recall(
         longest=max(each.history for each in shown.values()),
         mutated={id_: each.mutated for id_, each in shown.items() if each.mutated},
     )
-
-
-def _less(after: Spent, before: Spent) -> Spent:
-    names = [field.name for field in fields(Spent)]
-    return Spent(**{name: getattr(after, name) - getattr(before, name) for name in names})

@@ -152,7 +152,7 @@ class _Builder:
     def _unknown(self, tag: str, event: yaml.Event) -> TranscriptError:
         shown = tag.replace(PREFIX, "!!")
         what = f"tag {shown!r} is not read: it could stand for any Python object"
-        return self._fail(what, event, "Record the cassette again.")
+        return self._fail(what, event, "Leave the tag out, or record the cassette again.")
 
     def _awaits_key(self) -> bool:
         return (
