@@ -1,0 +1,78 @@
+"""Requests as they were recorded, with no policy at all: what was really sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pytest_ctxguard.prefix.sent import Sent
+from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.recorded import offered
+from pytest_ctxguard.transcript.messages import Message
+from pytest_ctxguard.transcript.model import Call, Transcript
+from pytest_ctxguard.transcript.summary import tokens_of
+
+SETTINGS = ("tool_choice", "thinking", "effort")
+"""What a recording may tell of a call and a provider's cache may depend on."""
+
+
+def recorded_requests(runs: Sequence[Transcript], *, counter: Counter) -> tuple[Sent, ...]:
+    """Return what was sent at each call of a recording: compactions, tools, settings and all.
+
+    A client that edits its history begins another run in the same file. Where the recording numbers
+    its exchanges, requests are in that order, and calls without a number were not on record.
+
+    Args:
+        runs: the sessions of one file.
+        counter: exact counter of requests.
+    """
+    calls = [(number, call) for number, run in enumerate(runs) for call in run.calls]
+    numbered = [pair for pair in calls if tokens_of(pair[1].recorded, "exchange")]
+    numbered.sort(key=lambda pair: tokens_of(pair[1].recorded, "exchange") or 0)
+    return tuple(
+        _sent(runs[number], call, session=number, counter=counter)
+        for number, call in numbered or calls
+    )
+
+
+def _sent(run: Transcript, call: Call, *, session: int, counter: Counter) -> Sent:
+    messages, tools = run.sent(call), offered(run, call.recorded.get("tools"))
+    return Sent(
+        messages=messages,
+        tools=tools,
+        answer=answer_of(run, call),
+        tokens=counter.count(messages, tools=tools),
+        model=str(call.recorded.get("model") or ""),
+        settings={key: call.recorded[key] for key in SETTINGS if key in call.recorded},
+        at=seconds(call),
+        output=output_of(run, call, counter=counter),
+        session=session,
+    )
+
+
+def answer_of(transcript: Transcript, call: Call) -> Message | None:
+    """Return the message that answered a call; of one still to be answered, none."""
+    answered = call.history < len(transcript.messages)
+    return transcript.messages[call.history] if answered else None
+
+
+def output_of(transcript: Transcript, call: Call, *, counter: Counter) -> int:
+    """Return the tokens of an answer: those recorded, or its size in a request."""
+    told = tokens_of(call.recorded, "completion_tokens")
+    answer = answer_of(transcript, call)
+    if told is not None or answer is None:
+        return told or 0
+    asked: Message = {"role": "user", "content": ""}
+    alone = counter.count([asked])
+    return max(0, counter.count([asked, answer], generation_prompt=False) - alone)
+
+
+def seconds(call: Call) -> float | None:
+    """Return when a call was made, in seconds since 1970; a time without zone is UTC."""
+    time: Any = call.recorded.get("time")
+    try:
+        at = datetime.fromisoformat(time)
+    except (TypeError, ValueError):
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
