@@ -8,6 +8,7 @@ from typing import ClassVar
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.checks.requests import named_requests
+from pytest_ctxguard.tokens.exactness import approximate_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Budget:
         place, largest = max(requests, key=lambda item: item[1].tokens)
         over = sum(request.tokens > self.limit for _, request in requests)
         summary = f"largest of {len(requests)} requests {largest.tokens} of {self.limit} tokens"
+        summary += approximate_note(case.replay.counter)
         if not over:
             return Judgement(describe(self), summary, requests=len(requests))
         finding = Finding(

@@ -21,17 +21,23 @@ DROP = "drop the message and what repeats it (echoes, summaries, pinned notes)"
 
 @dataclass(frozen=True, slots=True)
 class _AboutFact:
-    """What both promises say about: a fact, in the probe requests or in each since planting."""
+    """What both promises say about: a fact, in the probe requests or in each since planting.
+
+    Attributes:
+        fact: its name.
+        at: which of them; ``None``: the probe requests, and of recorded traffic, of which nothing
+            is asked, each.
+    """
 
     fact: str
-    at: Where = "probe"
+    at: Where | None = None
 
     marker: ClassVar[str]
     tier: ClassVar[Tier] = "structure"
 
     def __post_init__(self) -> None:
         require(isinstance(self.fact, str), self, f"{self.fact!r} is not the name of a fact")
-        known = self.at in ("probe", "every")
+        known = self.at in (None, "probe", "every")
         require(known, self, f"at={self.at!r} is neither 'probe' nor 'every'")
 
     @property
@@ -41,23 +47,43 @@ class _AboutFact:
 
     def look(self, replay: Replay) -> Carried:
         """Look for the fact; a promise about no request at all could not be broken."""
+        if self.at == "probe" and replay.traffic:
+            raise UsageError(
+                f"{self.marker}({self.fact!r}, at='probe'): nothing is asked of recorded traffic, "
+                "so it has no probes. Leave at= out: every call from planting on is looked at."
+            )
         carried = replay.carried(self.fact)
-        if not carried.requests(self.at):
+        if not carried.requests(self.where(replay)):
             planted = replay.transcript.fact(self.fact).planted_at
             raise UsageError(
-                f"{self.marker}({self.fact!r}, at={self.at!r}): no call comes after message "
-                f"{planted}, which plants it, so nothing could be wrong. Use at='probe'."
+                f"{self.marker}({self.fact!r}, at={self.where(replay)!r}): no call comes after "
+                f"message {planted}, which plants it, so nothing could be wrong. "
+                + ("Leave the mark out." if replay.traffic else "Use at='probe'.")
             )
         return carried
 
-    def places(self, carried: Carried, *, present: bool) -> list[str]:
+    def where(self, replay: Replay) -> Where:
+        """Return which requests of a replay are looked at."""
+        return self.at or everywhere(replay)
+
+    def places(self, carried: Carried, *, where: Where, present: bool) -> list[str]:
         """Name the requests in which the value is present, or absent."""
-        name = "wording {}" if self.at == "probe" else "call {} since planting"
+        name = "wording {}" if where == "probe" else "call {} since planting"
         return [
             name.format(number)
-            for number, seen in enumerate(carried.requests(self.at), 1)
+            for number, seen in enumerate(carried.requests(where), 1)
             if bool(seen) is present
         ]
+
+
+def everywhere(replay: Replay) -> Where:
+    """Return where a fact that holds must stand: in the probes, or if there are none, in calls."""
+    return "every" if replay.traffic else "probe"
+
+
+def sender(replay: Replay) -> str:
+    """Name who decided what is sent."""
+    return "the client" if replay.traffic else "the policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +115,11 @@ class CarriedFact(_AboutFact):
 
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request, or budget, without it."""
-        carried = self.look(case.replay)
-        total = len(carried.requests(self.at))
-        gone = self.places(carried, present=False)
-        source = ", ".join(carried.sources) or "nowhere"
-        summary = f"in {total - len(gone)} of {total} requests at {self.at} ({source})"
+        carried, where = self.look(case.replay), self.where(case.replay)
+        total = len(carried.requests(where))
+        gone = self.places(carried, where=where, present=False)
+        source = ", ".join(carried.sources_at(where)) or "nowhere"
+        summary = f"in {total - len(gone)} of {total} requests at {where} ({source})"
         findings = [self._lost(case, carried, gone=gone, total=total)] if gone else []
         if self.budgets is not None:
             lost = tuple(self._sweep(case, self.budgets))
@@ -105,7 +131,8 @@ class CarriedFact(_AboutFact):
         fact = case.replay.transcript.fact(self.fact)
         return Finding(
             rule=f"{self.marker}.lost",
-            what=f"the policy dropped {self._dropped(fact, carried)}",
+            what=f"{sender(case.replay)} dropped "
+            + self._dropped(fact, carried, where=self.where(case.replay)),
             where=case.place(gone[0], f"planted at message {fact.planted_at}"),
             measured=f"carried in {total - len(gone)} of {total} requests",
             allowed="carried in all of them",
@@ -114,11 +141,11 @@ class CarriedFact(_AboutFact):
             requests=len(gone),
         )
 
-    def _dropped(self, fact: Fact, carried: Carried) -> str:
+    def _dropped(self, fact: Fact, carried: Carried, *, where: Where) -> str:
         """Name what was dropped: the fact, and which of the others that it needs."""
-        lacking = [repr(link.fact) for link in carried.links if not all(link.requests(self.at))]
+        lacking = [repr(link.fact) for link in carried.links if not all(link.requests(where))]
         own = f"{fact.name!r} ({fact.value!r})"
-        if all(carried.probes if self.at == "probe" else carried.calls):
+        if all(carried.own.requests(where)):
             return f"{', '.join(lacking)}, which {own} needs"
         return f"{own} and {', '.join(lacking)}, which it needs" if lacking else own
 
@@ -142,7 +169,7 @@ class CarriedFact(_AboutFact):
                     "the same at each. Name a parameter `budget` in its signature, or leave "
                     "budgets= out."
                 )
-            gone = self.places(self.look(replay), present=False)
+            gone = self.places(self.look(replay), where=self.where(replay), present=False)
             if gone:
                 yield _LostAt(budget, tuple(gone))
 
@@ -180,14 +207,14 @@ class AbsentFact(_AboutFact):
 
     def judge(self, case: Case) -> Judgement:
         """Look for the value; one finding at the first request that has it."""
-        carried = self.look(case.replay).own
-        total = len(carried.requests(self.at))
-        still = self.places(carried, present=True)
-        summary = f"in {len(still)} of {total} requests at {self.at}"
+        carried, where = self.look(case.replay).own, self.where(case.replay)
+        total = len(carried.requests(where))
+        still = self.places(carried, where=where, present=True)
+        summary = f"in {len(still)} of {total} requests at {where}"
         if not still:
             return Judgement(describe(self), summary, requests=total)
         fact = case.replay.transcript.fact(self.fact)
-        source = ", ".join(sorted({s.source for seen in carried.requests(self.at) for s in seen}))
+        source = ", ".join(carried.sources_at(where))
         finding = Finding(
             rule=f"{self.marker}.kept",
             what=f"{self.fact!r} ({fact.value!r}) is still sent",

@@ -9,6 +9,7 @@ from typing import ClassVar
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.tokens.catalogue import Catalogue, audit
+from pytest_ctxguard.tokens.exactness import approximate_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,7 @@ class CatalogueAudit:
             f"{share:.0%} of what is billed; {len(catalogue.never_called)} never called; "
             f"{catalogue.unknown_calls} calls of tools that do not exist"
         )
-        if not catalogue.exact:
-            summary += f"; approximate, by {catalogue.counter}"
+        summary += approximate_note(replay.counter)
         return Judgement(describe(self), summary, tuple(self._findings(case, catalogue, share)))
 
     def _findings(self, case: Case, catalogue: Catalogue, share: float) -> Iterator[Finding]:

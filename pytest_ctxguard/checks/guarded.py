@@ -17,6 +17,8 @@ from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.values import Replay
 
 Record = Callable[[Judgement], None]
+OF_A_POLICY = ("ctx_honest", "ctx_summary", "ctx_summariser_faults")
+"""Marks of the structure tier that have nothing to judge where no policy was run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,7 +40,11 @@ class GuardedReplay(Replay):
         return self.case.answers(fact)
 
     def cost(
-        self, provider: str, *, pace: float | None = None, rules: Mapping[str, Rule] | None = None
+        self,
+        provider: str = "",
+        *,
+        pace: float | None = None,
+        rules: Mapping[str, Rule] | None = None,
     ) -> Cost:
         """Return what the session costs with a prompt cache; by default by the run's rules."""
         return Replay.cost(
@@ -46,7 +52,7 @@ class GuardedReplay(Replay):
         )
 
     def cuts(
-        self, provider: str, *, rules: Mapping[str, Rule] | None = None
+        self, provider: str = "", *, rules: Mapping[str, Rule] | None = None
     ) -> Mapping[int, BreakEven]:
         """Say of each call whose prefix breaks when the cut there pays; by the run's rules."""
         return Replay.cuts(self, provider, rules=self.case.rules() if rules is None else rules)
@@ -81,6 +87,7 @@ class Judge:
 
         def judge(*args: Any, **kwargs: Any) -> Judgement:
             promises = make_promises(kind, args, kwargs)
+            check_judgeable(promises, self.replay)
             if len(promises) > 1:
                 raise UsageError(f"replay.judge.{name} judges one fact at a time: {args!r}")
             return promises[0].judge(self.replay.case)
@@ -98,9 +105,9 @@ class Checker:
         kind = _marked(name, "check")
 
         def judge(*args: Any, **kwargs: Any) -> tuple[Judgement, ...]:
-            judgements = tuple(
-                promise.judge(self.replay.case) for promise in make_promises(kind, args, kwargs)
-            )
+            promises = make_promises(kind, args, kwargs)
+            check_judgeable(promises, self.replay)
+            judgements = tuple(promise.judge(self.replay.case) for promise in promises)
             for judgement in judgements:
                 self.replay.record(judgement)
             enforce(judgements, tolerate_inconclusive=self.replay.case.tolerate_inconclusive)
@@ -133,6 +140,18 @@ def check_facts(promises: tuple[Promise, ...], replay: Replay) -> None:
             raise UsageError(
                 f"{promise.marker}({fact!r}): transcript {replay.transcript.name!r} has no such "
                 f"fact; it has: {listed}"
+            )
+
+
+def check_judgeable(promises: tuple[Promise, ...], replay: Replay) -> None:
+    """Refuse promises about recorded traffic that only a policy can keep."""
+    for promise in promises if replay.traffic else ():
+        if promise.tier == "model" or promise.marker in OF_A_POLICY:
+            what = "asks a model" if promise.tier == "model" else "judges what a policy does"
+            raise UsageError(
+                f"{promise.marker} {what}, and recorded traffic is judged as it was sent, without "
+                "policy or probe. Give the mark to a test of its own: ctx_replay(transcript, "
+                "policy); or judged=False."
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pytest_ctxguard.checks.carried import sender
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case
 from pytest_ctxguard.checks.requests import named_requests
@@ -21,7 +22,7 @@ def guard(case: Case, *, expect_identity: bool = False, control: Collection[str]
     idle = None if expect_identity else _idle(case)
     findings = [f for f in (_mutated(case), idle, _forged(case, control)) if f]
     acted = sum(step.request.acted for step in case.replay.steps)
-    summary = f"the policy changed {acted} of {len(case.replay.steps)} requests"
+    summary = f"{sender(case.replay)} changed {acted} of {len(case.replay.steps)} requests"
     judged = len(list(named_requests(case.replay)))
     return Judgement("guard", summary, tuple(findings), requests=judged)
 

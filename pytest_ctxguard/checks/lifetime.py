@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pytest_ctxguard.checks.carried import DROP, KEEP, NOT_SENT
+from pytest_ctxguard.checks.carried import DROP, KEEP, NOT_SENT, everywhere, sender
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, require
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.replay.carried import Carried, Seen
+from pytest_ctxguard.replay.carried import Carried, Seen, Where
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.transcript.model import Fact
 
@@ -22,7 +22,8 @@ class Lifetime:
     A fact of one turn, and a forbidden one, is in no request after the turn that plants it, of
     calls and probes. Any other is in every request of its probes. A value that was superseded is
     in no request of a probe without the newer one; with ``strict`` in none, but for messages that
-    state the newer one, too: a promise of policies that drop what is outdated.
+    state the newer one, too: a promise of policies that drop what is outdated. Recorded traffic
+    has no probes: each call from planting on is looked at in their place.
     """
 
     fact: str = ""
@@ -50,38 +51,48 @@ class Lifetime:
                 f"{self.marker}: transcript {transcript.name!r} declares no fact, so nothing could "
                 "be wrong. Plant one, or leave the mark out."
             )
-        findings, judged = [], 0
+        findings, judged, where = [], 0, everywhere(case.replay)
         for fact in facts:
             carried = case.replay.carried(fact.name)
-            judged += len(carried.requests("later" if fact.must_be_gone else "probe"))
-            for broken in self._broken(fact, carried):
+            looked_at = len(carried.requests("later" if fact.must_be_gone else where))
+            if not looked_at:
+                raise UsageError(
+                    f"{self.marker}: no call comes after {fact.name!r} was planted"
+                    f"{', and its turn ended' if fact.must_be_gone else ''}, so nothing could be "
+                    "wrong. Name the other facts in the mark."
+                )
+            judged += looked_at
+            for broken in self._broken(fact, carried, where=where):
                 findings.append(self._finding(case, fact, carried, broken=broken))
         gone = sum(fact.must_be_gone for fact in facts)
         summary = f"{len(facts) - gone} facts that hold, {gone} that must be gone"
         return Judgement(describe(self), summary, tuple(findings), requests=judged)
 
-    def _broken(self, fact: Fact, carried: Carried) -> Iterator[_Broken]:
+    def _broken(self, fact: Fact, carried: Carried, *, where: Where) -> Iterator[_Broken]:
         """Yield the ways in which a fact's lifetime is broken, each with the requests that do."""
-        older = carried.older.requests("probe") if carried.older else ()
+        older = carried.older.requests(where) if carried.older else ()
         if fact.must_be_gone:
             ways = [_forbidden(carried) if fact.kind == "forbidden" else _expired(carried)]
         else:
-            ways = [_lost(carried)]
+            ways = [_lost(carried.requests(where))]
         if older and self.strict:
             ways.append(_superseded(older))
         elif older:
-            ways.append(_stale(older, carried.own.requests("probe")))
+            ways.append(_stale(older, carried.own.requests(where)))
         yield from (way for way in ways if any(way.requests))
 
     def _finding(self, case: Case, fact: Fact, carried: Carried, *, broken: _Broken) -> Finding:
-        places = _later(case.replay, carried) if broken.later else _probes(carried)
+        replay = case.replay
+        places = _later(replay, carried) if broken.later else _judged(replay, carried)
         broken_at = [
             place for place, is_broken in zip(places, broken.requests, strict=True) if is_broken
         ]
         older = ", ".join(map(repr, fact.supersedes))
         return Finding(
             rule=f"{self.marker}.{broken.rule}",
-            what=broken.what.format(fact=f"{fact.name!r} ({fact.value!r})", older=older),
+            what=broken.what.format(
+                fact=f"{fact.name!r} ({fact.value!r})", older=older, sender=sender(replay)
+            ),
             where=case.place(broken_at[0], f"planted at message {fact.planted_at}"),
             measured=f"so in {len(broken_at)} of {len(places)} requests",
             allowed="so in none",
@@ -97,9 +108,10 @@ class _Broken:
 
     Attributes:
         rule: its id, without the marker.
-        what: with ``{fact}`` and ``{older}``.
+        what: with ``{fact}``, ``{older}`` and ``{sender}``.
         requests: for each that is judged, whether it is broken there.
-        later: whether those are the calls of later turns and the probes; else the probes alone.
+        later: whether those are the calls of later turns and the probes; else the probes alone, or
+            all calls where there are none.
     """
 
     rule: str
@@ -110,11 +122,11 @@ class _Broken:
     later: bool = False
 
 
-def _lost(carried: Carried) -> _Broken:
+def _lost(requests: Seen) -> _Broken:
     return _Broken(
         rule="lost",
-        what="the policy dropped {fact}, which still holds",
-        requests=tuple(not seen for seen in carried.requests("probe")),
+        what="{sender} dropped {fact}, which still holds",
+        requests=tuple(not seen for seen in requests),
         why=NOT_SENT,
         remedy=KEEP,
     )
@@ -162,12 +174,20 @@ def _superseded(older: Seen) -> _Broken:
     )
 
 
+def _judged(replay: Replay, carried: Carried) -> list[str]:
+    return _calls(replay, carried) if replay.traffic else _probes(carried)
+
+
+def _calls(replay: Replay, carried: Carried, *, skipped: int = 0) -> list[str]:
+    """Name the calls from planting on, without the first so many."""
+    first = len(replay.steps) - len(carried.calls) + skipped
+    return [f"call {step.call.index}" for step in replay.steps[first:]]
+
+
 def _probes(carried: Carried) -> list[str]:
     return [f"wording {number}" for number in range(1, len(carried.probes) + 1)]
 
 
 def _later(replay: Replay, carried: Carried) -> list[str]:
     """Name the calls after the turn that plants a fact, then its probes."""
-    first = len(replay.steps) - len(carried.calls) + carried.own_turn
-    calls = [f"call {step.call.index}" for step in replay.steps[first:]]
-    return [*calls, *_probes(carried)]
+    return [*_calls(replay, carried, skipped=carried.own_turn), *_probes(carried)]

@@ -110,13 +110,14 @@ class TokenCost:
         return Cost(simulate(replay.sent, rule=rule, counter=replay.counter, pace=self.pace))
 
     def _fingerprint(self, case: Case, cost: Cost | None) -> Mapping[str, str]:
-        transcript = case.replay.transcript
-        instrument = {
-            "transcript": digest([transcript.messages, transcript.tools]),
-            "counter": case.replay.counter.name,
-        }
+        instrument = {"counter": case.replay.counter.name}
         if cost is not None:
             instrument["rules"] = digest(cost.simulation.rule.identity)
+        if case.replay.traffic:  # a recording is what is judged, not what it is judged with
+            return instrument
+        transcript = case.replay.transcript
+        instrument["transcript"] = digest([transcript.messages, transcript.tools])
+        if cost is not None:
             instrument["times"] = digest([call.at for call in cost.simulation.calls])
         return instrument
 

@@ -41,10 +41,10 @@ class Wellformed:
         counts: dict[str, int] = {}
         total = 0
         rules = PROVIDERS[self.provider]
-        tools = case.replay.transcript.tools
         sound = Sound()
         for place, request, history in _with_history(case.replay):
             total += 1
+            tools = request.offered(case.replay.transcript)
             problems = rules(request.messages, tools, history=history, sound=sound)
             for problem in {p.rule: p for p in reversed(problems)}.values():
                 first.setdefault(problem.rule, (place, problem))
@@ -68,9 +68,12 @@ class Wellformed:
         return Judgement(describe(self), f"{total} requests, {bad}", findings, requests=total)
 
 
-def _with_history(replay: Replay) -> Iterator[tuple[str, Request, Sequence[Message]]]:
-    """Yield each request with its place and the uncut history it was made from."""
+def _with_history(replay: Replay) -> Iterator[tuple[str, Request, Sequence[Message] | None]]:
+    """Yield each request with its place and the uncut history it was made from, where known."""
     messages = replay.transcript.messages
+    if replay.traffic and not replay.traffic.uncut:
+        yield from ((place, request, None) for place, request in named_requests(replay))
+        return
     histories: list[Sequence[Message]] = [messages[: s.call.history] for s in replay.steps]
     for name, requests in replay.probes.items():
         fact = replay.transcript.fact(name)

@@ -149,9 +149,10 @@ def rebuild(recipe: str, transcripts: tuple[Path, ...], as_json: bool) -> None:
         click.echo(json.dumps(whole, indent=2, ensure_ascii=False))
         return
     for key, value in built.items():
-        click.echo(f"{key:<9}{value}", err=True)
+        click.echo(printable_lines(f"{key:<9}{value}"), err=True)
     prompt = encoder.render(request, tools=transcript.tools)
-    click.echo(printable_lines(prompt) if sys.stdout.isatty() else prompt)
+    shown = printable_lines(prompt) if sys.stdout.isatty() else prompt
+    click.echo(shown, color=True)  # else click takes terminal codes out of a pipe's text
 
 
 def _read(recipe: str, encoder: RequestEncoder, *, folders: Sequence[Path]) -> Needle:

@@ -59,7 +59,7 @@ class BehaviourFixture:
         _check("at_least", at_least, most=draws)
         result = early_stop(
             self.services.asker,
-            counter=self.services.encoder,
+            counter=self.services.counter,
             draws=draws,
             budget=budget,
             chapters=chapters,
@@ -96,7 +96,7 @@ class BehaviourFixture:
         plan = Plan(
             transcript=self.services.transcript(transcript),
             policy=policy,
-            counter=self.services.encoder,
+            counter=self.services.counter,
             budget=budget,
             summariser=summariser,
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_ctxguard.plugin.recording import RecordFixture
     from pytest_ctxguard.plugin.replaying import ReplayFixture
     from pytest_ctxguard.plugin.serving import ServerFixture
+    from pytest_ctxguard.plugin.traffic import SessionFixture
     from pytest_ctxguard.recall.summarising import EngineSummariser
 
 
@@ -84,6 +85,14 @@ def ctx_server(request: pytest.FixtureRequest) -> Iterator[ServerFixture]:
 
     with server_fixture(request.node) as server:
         yield server
+
+
+@pytest.fixture
+def ctx_session(request: pytest.FixtureRequest) -> SessionFixture:
+    """Judge what was really sent, with no policy: ``ctx_session("cassettes/agent.yaml")``."""
+    from pytest_ctxguard.plugin.traffic import session_fixture
+
+    return session_fixture(request.node)
 
 
 @pytest.fixture

@@ -54,7 +54,10 @@ class Guarding:
         if settings.endpoint:
             model = f"endpoint {settings.endpoint} ({settings.endpoint_reason})"
         tier = "structure tier, no model" if settings.tier == "structure" else model
-        return f"ctxguard: counter qwen2.5; {tier}" + ("; updating" if settings.update else "")
+        counter = settings.counter
+        if counter != DEFAULT_COUNTER:
+            counter += f" ({settings.counter_reason})"
+        return f"ctxguard: counter {counter}; {tier}" + ("; updating" if settings.update else "")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise ``ctx_transcript`` with the transcripts a test names."""

@@ -77,7 +77,7 @@ def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:
         return False
     raise ContextGateFailure(
         "nothing to check: this test promises something about a context, and no replay "
-        "was judged. Call ctx_replay(transcript, policy) in its body."
+        "was judged. Call ctx_replay(transcript, policy), or ctx_session(recording), in its body."
     )
 
 

@@ -116,7 +116,7 @@ class LawsFixture:
         given: dict[str, Any] = {**marked_options(self.item), **options}
         _check(given)
         given["transcripts"] = self._transcripts(given.get("transcripts", ()))
-        return LawPlan(policy, **{"counter": self.services.encoder, **given})
+        return LawPlan(policy, **{"counter": self.services.counter, **given})
 
     def _kept(self, result: LawResult, *, judged: bool) -> LawResult:
         if judged:

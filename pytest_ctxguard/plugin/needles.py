@@ -108,14 +108,14 @@ class RecallFixture:
             )
         return sample, Setting(
             policy=policy,
-            counter=options.get("counter") or services.encoder,
+            counter=options.get("counter") or services.counter,
             budget=options.get("budget"),
             summariser=options.get("summariser"),
             label=label,
         )
 
     def _count(self, messages: Sequence[Message]) -> int:
-        return self.services.encoder.count(messages)
+        return self.services.counter.count(messages)
 
     def _asked(
         self,

@@ -13,8 +13,8 @@ import pytest
 MARKERS: Mapping[str, str] = {
     'ctx_wellformed(provider="openai")': "every request is one the provider accepts",
     "ctx_budget(limit)": "every request has at most this many tokens; the policy's budget, too",
-    'ctx_carried(*facts, at="probe", budgets=None)': "the facts are in every probe request",
-    'ctx_absent(*facts, at="probe")': "the facts' values are in no probe request",
+    'ctx_carried(*facts, at=None, budgets=None)': "the facts are in every probe request",
+    'ctx_absent(*facts, at=None)': "the facts' values are in no probe request",
     "ctx_lifetime(*facts, strict=False)": "each fact is sent as long as it holds, and no longer",
     "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
     "ctx_unanswered(*facts)": "the model never gives the facts' values, or those they supersede",
@@ -38,8 +38,9 @@ MARKERS: Mapping[str, str] = {
 MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
 FIXTURE_NAMES = (
     "ctx_agent", "ctx_behaviour", "ctx_estimate", "ctx_policy_laws", "ctx_recall", "ctx_record",
-    "ctx_replay", "ctx_server", "ctx_summariser", "ctx_transcript",
+    "ctx_replay", "ctx_server", "ctx_session", "ctx_summariser", "ctx_transcript",
 )  # fmt: skip
+DEFAULT_COUNTER = "qwen2.5"
 RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 
 
@@ -87,6 +88,12 @@ def add_options(parser: pytest.Parser) -> None:
         help="Model name, GGUF file or converted folder (overrides ini ctxguard_model).",
     )
     group.addoption(
+        "--ctxguard-counter",
+        metavar="NAME",
+        help="What counts budgets and requests: qwen2.5, o200k, cl100k, mistral, deepseek, a "
+        "tokenizer.json, or a server's URL (overrides ini ctxguard_counter).",
+    )
+    group.addoption(
         "--ctxguard-endpoint",
         metavar="URL",
         help="Ask this chat-completions endpoint instead of a model in process (overrides ini "
@@ -118,6 +125,7 @@ def _add_ini(parser: pytest.Parser) -> None:
         default=[],
     )
     parser.addini("ctxguard_endpoint", "Chat-completions endpoint that answers.", default="")
+    parser.addini("ctxguard_counter", "What counts, see --ctxguard-counter.", default="")
     parser.addini("ctxguard_model", "Model name, GGUF file or converted folder.", default="")
     parser.addini(
         "ctxguard_fetch",
@@ -155,6 +163,8 @@ class Settings:
     tolerate_inconclusive: bool
     controls: Literal["usable", "all"]
     seed: int
+    counter: str
+    counter_reason: str
     model: str
     model_reason: str
     endpoint: str
@@ -180,6 +190,7 @@ def read_settings(config: pytest.Config) -> Settings:
     special_tokens = _one_of(config, "ctxguard_special_tokens", ("data", "parse"))
     model, model_reason = _choose(config, "model")
     endpoint, endpoint_reason = _choose(config, "endpoint")
+    counter, counter_reason = _choose(config, "counter")
     worker = is_worker(config)
     return Settings(
         update=config.getoption("ctxguard_update"),
@@ -187,6 +198,8 @@ def read_settings(config: pytest.Config) -> Settings:
         tolerate_inconclusive=config.getoption("ctxguard_inconclusive") == "warn",
         controls=config.getoption("ctxguard_controls"),
         seed=config.getoption("ctxguard_seed"),
+        counter=_counter(config, counter),
+        counter_reason=counter_reason,
         model=model,
         model_reason=model_reason,
         endpoint=_checked(endpoint),
@@ -257,6 +270,22 @@ def _choose(config: pytest.Config, name: str) -> tuple[str, str]:
     option, ini = config.getoption(f"ctxguard_{name}"), config.getini(f"ctxguard_{name}")
     reason = f"--ctxguard-{name}" if option else f"ini ctxguard_{name}" if ini else "default"
     return option or ini or "", reason
+
+
+def _counter(config: pytest.Config, name: str) -> str:
+    """Return a counter's name, a path in the ini file relative to that file."""
+    if not name or name == DEFAULT_COUNTER:
+        return DEFAULT_COUNTER
+    from pytest_ctxguard.errors import UsageError
+    from pytest_ctxguard.tokens.counters.choosing import check_name
+
+    beside = _file(config, "ctxguard_counter")
+    if not config.getoption("ctxguard_counter") and beside is not None and beside.exists():
+        return str(beside)
+    try:
+        return check_name(name)
+    except UsageError as error:
+        raise pytest.UsageError(f"ctxguard counter: {error}") from None
 
 
 def _checked(endpoint: str) -> str:

@@ -16,6 +16,7 @@ from pytest_ctxguard.checks.needle_recall import NeedleRecall, RecallCase
 from pytest_ctxguard.checks.promise import Promise
 from pytest_ctxguard.recall.needles.values import Recall
 from pytest_ctxguard.report.recall import recall_json
+from pytest_ctxguard.tokens.exactness import approximation
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Judged:
             "calls": len(replay.steps),
             "billed": replay.tokens.billed,
             "final": replay.tokens.final,
+            "approximate": approximation(replay.counter),
             **_judgements_as_json(self.judgements),
         }
 

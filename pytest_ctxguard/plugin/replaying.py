@@ -10,7 +10,12 @@ import pytest
 
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.budget import Budget
-from pytest_ctxguard.checks.guarded import GuardedReplay, check_facts, guarded
+from pytest_ctxguard.checks.guarded import (
+    GuardedReplay,
+    check_facts,
+    check_judgeable,
+    guarded,
+)
 from pytest_ctxguard.checks.guards import guard
 from pytest_ctxguard.checks.promise import Case
 from pytest_ctxguard.errors import UsageError
@@ -81,7 +86,7 @@ class ReplayFixture:
                 edits what it is given, is declared: ``persists(policy)``, ``mutates(policy)``.
             name: label of this replay in keys and reports.
             budget: tokens; default the ``ctx_budget`` mark's.
-            counter: exact counter of requests; default Qwen2.5's.
+            counter: counts requests; default the run's, ini ``ctxguard_counter``.
             facts: more facts, beside the transcript's own.
             summariser: what the policy is given as ``summarise``: from messages or text to text,
                 sync or async; what it is shown stands in ``.summaries``.
@@ -104,7 +109,7 @@ class ReplayFixture:
         )
         refuse_running_loop("ctx_replay")
         again = repeater(plan)
-        return self._judged(run(plan), again=again, judged=judged, expect_identity=expect_identity)
+        return self.judged(run(plan), again=again, judged=judged, expect_identity=expect_identity)
 
     async def aio(
         self,
@@ -131,7 +136,7 @@ class ReplayFixture:
             summariser=summariser,
         )
         again = repeater(plan)
-        return self._judged(
+        return self.judged(
             await run_async(plan), again=again, judged=judged, expect_identity=expect_identity
         )
 
@@ -150,16 +155,23 @@ class ReplayFixture:
         return Plan(
             transcript=self.services.transcript(transcript).with_facts(*facts),
             policy=policy,
-            counter=counter or self.services.encoder,
+            counter=counter or self.services.counter,
             budget=limits[0] if budget is None and limits else budget,
             summariser=summariser,
             label=name or "",
         )
 
-    def _judged(
-        self, replay: Replay, *, again: Again, judged: bool, expect_identity: bool
+    def judged(
+        self, replay: Replay, *, again: Again | None = None, judged: bool, expect_identity: bool
     ) -> GuardedReplay:
+        """Have the marks judge a replay after the body, and return it with the means to.
+
+        Raises:
+            UsageError: a mark is about a fact it has not, or about a policy it has not, or another
+                replay has its name.
+        """
         if judged:
+            check_judgeable(self.record.promises, replay)
             check_facts(self.record.promises, replay)
             if replay.label in labels(self.record.replays):
                 raise UsageError(
@@ -181,14 +193,20 @@ class ReplayFixture:
         self.record.replays.append(entry)
         return entry.replay
 
-    def _case(self, replay: Replay, *, again: Again) -> Case:
+    def _case(self, replay: Replay, *, again: Again | None) -> Case:
         services = self.services
+        fixture = "ctx_session" if replay.traffic else "ctx_replay"
 
         def answers(fact: str) -> Answers:
+            if replay.traffic:
+                raise UsageError(
+                    f"answers({fact!r}): nothing is asked of recorded traffic, which has no "
+                    "policy; ask with ctx_replay(transcript, policy)"
+                )
             return services.answers(replay, fact)
 
         def recorded() -> Mapping[str, Metric] | None:
-            return recorded_metrics(self.item, services, replay.label, fixture="ctx_replay")
+            return recorded_metrics(self.item, services, replay.label, fixture=fixture)
 
         return Case(
             replay=replay,

@@ -13,15 +13,16 @@ from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.baseline import Baseline, baseline_path, read
 from pytest_ctxguard.errors import ModelError, UsageError
 from pytest_ctxguard.plugin.opening import open_run_backend
-from pytest_ctxguard.plugin.options import Settings, is_worker
+from pytest_ctxguard.plugin.options import DEFAULT_COUNTER, Settings, is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
 from pytest_ctxguard.prefix.cost import Prices, load_prices
 from pytest_ctxguard.prefix.rules import Rule, load_rules
 from pytest_ctxguard.recall.answers import Answers, Interviewer
 from pytest_ctxguard.recall.asking import Asker, Spent
 from pytest_ctxguard.replay.values import Replay
+from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.tokens.request import RequestEncoder
-from pytest_ctxguard.transcript.library import find
+from pytest_ctxguard.transcript.library import find, find_runs
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.reading import Reader
 
@@ -33,6 +34,7 @@ class Services:
         self.config = config
         self.settings = settings
         self._transcripts: dict[str, Transcript] = {}
+        self._runs: dict[str, tuple[Transcript, ...]] = {}
         self._baselines: dict[Path, Baseline] = {}
         self._backend: Backend | ModelError | None = None
         self._asker: Asker | None = None
@@ -41,8 +43,17 @@ class Services:
 
     @cached_property
     def encoder(self) -> RequestEncoder:
-        """The exact counter, which is also the model's tokenizer."""
+        """The tokenizer and template of Qwen2.5 models."""
         return RequestEncoder(special_tokens=self.settings.special_tokens)
+
+    @cached_property
+    def counter(self) -> Counter:
+        """What counts budgets and requests."""
+        if self.settings.counter == DEFAULT_COUNTER:
+            return self.encoder
+        from pytest_ctxguard.tokens.counters.choosing import counter
+
+        return counter(self.settings.counter)
 
     @cached_property
     def progress(self) -> ProgressLine:
@@ -120,6 +131,15 @@ class Services:
                 name, folders=self.settings.transcripts, readers=self.readers
             )
         return self._transcripts[key]
+
+    def runs(self, name: str | Path) -> tuple[Transcript, ...]:
+        """Return all sessions of a recording by name or path; files are read once."""
+        key = str(name)
+        if key not in self._runs:
+            self._runs[key] = find_runs(
+                name, folders=self.settings.transcripts, readers=self.readers
+            )
+        return self._runs[key]
 
     @cached_property
     def rules(self) -> Mapping[str, Rule]:

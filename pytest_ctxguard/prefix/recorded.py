@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,22 +18,43 @@ SETTINGS = ("tool_choice", "thinking", "effort")
 """What a recording may tell of a call and a provider's cache may depend on."""
 
 
-def recorded_requests(runs: Sequence[Transcript], *, counter: Counter) -> tuple[Sent, ...]:
-    """Return what was sent at each call of a recording: compactions, tools, settings and all.
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What was sent in a session that no policy was run for.
+
+    Attributes:
+        requests: in the order in which they were sent.
+        provider: name of the cache rules to go by; empty: not told.
+        uncut: whether the history that each request was made from is on record.
+    """
+
+    requests: tuple[Sent, ...]
+    provider: str = ""
+    uncut: bool = True
+
+
+def recorded_calls(runs: Sequence[Transcript]) -> tuple[tuple[int, Call], ...]:
+    """Return the calls of a recording, each with its run's number, in the order they were made.
 
     A client that edits its history begins another run in the same file. Where the recording numbers
-    its exchanges, requests are in that order, and calls without a number were not on record.
+    its exchanges, calls are in that order, and those without a number were not on record.
+    """
+    calls = [(number, call) for number, run in enumerate(runs) for call in run.calls]
+    numbered = [pair for pair in calls if tokens_of(pair[1].recorded, "exchange")]
+    numbered.sort(key=lambda pair: tokens_of(pair[1].recorded, "exchange") or 0)
+    return tuple(numbered or calls)
+
+
+def recorded_requests(runs: Sequence[Transcript], *, counter: Counter) -> tuple[Sent, ...]:
+    """Return what was sent at each call of a recording: compactions, tools, settings and all.
 
     Args:
         runs: the sessions of one file.
         counter: exact counter of requests.
     """
-    calls = [(number, call) for number, run in enumerate(runs) for call in run.calls]
-    numbered = [pair for pair in calls if tokens_of(pair[1].recorded, "exchange")]
-    numbered.sort(key=lambda pair: tokens_of(pair[1].recorded, "exchange") or 0)
     return tuple(
         _sent(runs[number], call, session=number, counter=counter)
-        for number, call in numbered or calls
+        for number, call in recorded_calls(runs)
     )
 
 

@@ -27,7 +27,7 @@ that a change is not a regression."""
 def judged_text(completion: Completion) -> str:
     """Return all that an answer says: its text, then tool-call names and arguments."""
     calls = (f"{call.name} {call.arguments}" for call in completion.tool_calls)
-    return "\n".join([completion.text, *calls])
+    return "\n".join(filter(None, [completion.text, *calls]))
 
 
 def judge(

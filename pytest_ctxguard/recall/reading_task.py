@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_ctxguard.drawing import below
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.recall.needles.drawing import below
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.transcript.messages import Message
 

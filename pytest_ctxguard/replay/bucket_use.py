@@ -38,7 +38,8 @@ def request_buckets(request: Request, *, transcript: Transcript, counter: Counte
         found = _put_in(message, origin, history=transcript.messages, leads=leads)
         if found is not None:
             put_in[index] = found
-    return buckets(counter, request.messages, tools=transcript.tools, put_in=put_in)
+    tools = request.offered(transcript)
+    return buckets(counter, request.messages, tools=tools, put_in=put_in)
 
 
 def bucket_use(replay: Replay) -> BucketUse:
@@ -94,7 +95,7 @@ def _bucket(message: Message, text: str, *, history: Sequence[Message]) -> PutIn
 
 def _resent(replay: Replay) -> Iterator[int]:
     """Yield the tokens of each request that the one before it had, byte for byte."""
-    tools, count = replay.transcript.tools, replay.counter.count
+    count = replay.counter.count
     texts: dict[int, str] = {}  # by the id of a message; the replay holds them all
     for step in replay.steps:
         for message in step.request.messages:
@@ -110,6 +111,7 @@ def _resent(replay: Replay) -> Iterator[int]:
                 kept.append(message)
             elif index == 0 and is_instruction(message):
                 kept.append(_emptied(message))
+        tools = step.request.offered(replay.transcript)
         yield count(kept, tools=tools, generation_prompt=False)
 
 

@@ -92,7 +92,11 @@ class Carried:
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where the value comes from in the probe requests, most direct first."""
-        found = {sighting.source for request in self.requests("probe") for sighting in request}
+        return self.sources_at("probe")
+
+    def sources_at(self, where: Where) -> tuple[Source, ...]:
+        """Return where the value comes from in the requests, most direct first."""
+        found = {sighting.source for request in self.requests(where) for sighting in request}
         return tuple(source for source in SOURCES if source in found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_ctxguard.prefix.changes import Change, changes
 from pytest_ctxguard.prefix.cost import BreakEven, Cost, cuts
-from pytest_ctxguard.prefix.recorded import answer_of, output_of, seconds
+from pytest_ctxguard.prefix.recorded import Traffic, answer_of, output_of, seconds
 from pytest_ctxguard.prefix.rules import Rule, find_rule, load_rules
 from pytest_ctxguard.prefix.sent import Sent
 from pytest_ctxguard.prefix.simulate import simulate
@@ -21,14 +21,14 @@ from pytest_ctxguard.replay.carried import Carried, carried
 from pytest_ctxguard.replay.fate import Fate, fate
 from pytest_ctxguard.replay.origin import Origin
 from pytest_ctxguard.tokens.bucket_use import BucketUse
-from pytest_ctxguard.tokens.buckets import Buckets, Counter
+from pytest_ctxguard.tokens.buckets import Buckets, Counter, Tools
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.model import Call, Fact, Transcript
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent for one call; the tools are the transcript's.
+    """What is sent for one call.
 
     Attributes:
         messages: as the policy returned them.
@@ -43,6 +43,7 @@ class Request:
         cut: whether the request differs from what the policy was handed.
         summaries: what its summariser was shown for this request, and returned.
         counted: what it counted with ``count``.
+        tools: the tool definitions sent with it; ``None``: the transcript's.
     """
 
     messages: tuple[Message, ...]
@@ -55,6 +56,11 @@ class Request:
     cut: bool = False
     summaries: tuple[Summary, ...] = ()
     counted: Counted = field(default_factory=Counted)
+    tools: Tools | None = None
+
+    def offered(self, transcript: Transcript) -> Tools:
+        """Return the tool definitions sent with it; those of its transcript, or its own."""
+        return transcript.tools if self.tools is None else self.tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ class Replay:
         summarises: whether the policy was given a summariser.
         persists: whether it was declared to write its cuts back into the history.
         takes_budget: whether it was given the budget, which it asks for in its signature.
+        traffic: what was sent, where that is on record and no policy was run: then there are no
+            probes.
     """
 
     transcript: Transcript
@@ -120,6 +128,7 @@ class Replay:
     summarises: bool = False
     persists: bool = False
     takes_budget: bool = False
+    traffic: Traffic | None = None
 
     def __repr__(self) -> str:
         """Name the replay; its requests would fill pages of a failing test's report."""
@@ -170,6 +179,8 @@ class Replay:
     @property
     def sent(self) -> tuple[Sent, ...]:
         """The requests of all calls, as a provider's cache is shown them."""
+        if self.traffic is not None:
+            return self.traffic.requests
         return tuple(
             Sent(
                 messages=step.request.messages,
@@ -189,32 +200,40 @@ class Replay:
         return changes(self.sent, counter=self.counter)
 
     def cost(
-        self, provider: str, *, pace: float | None = None, rules: Mapping[str, Rule] | None = None
+        self,
+        provider: str = "",
+        *,
+        pace: float | None = None,
+        rules: Mapping[str, Rule] | None = None,
     ) -> Cost:
         """Return what the session costs with a provider's prompt cache.
 
         Args:
-            provider: the name of its rules.
+            provider: the name of its rules; empty: of recorded traffic, those it goes by.
             pace: seconds from call to call; ``None``: as recorded, or all at once.
             rules: rules by name; ``None``: the built-in ones.
 
         Raises:
             UsageError: there are no such rules, or the pace is no number of 0 or more.
         """
-        rule = find_rule(load_rules() if rules is None else rules, provider)
+        rule = self._rule(provider, rules)
         return Cost(simulate(self.sent, rule=rule, counter=self.counter, pace=pace))
 
     def cuts(
-        self, provider: str, *, rules: Mapping[str, Rule] | None = None
+        self, provider: str = "", *, rules: Mapping[str, Rule] | None = None
     ) -> Mapping[int, BreakEven]:
         """Say of each call whose prefix breaks when the cut there pays, if ever.
 
         Raises:
             UsageError: there are no such rules.
         """
-        rule = find_rule(load_rules() if rules is None else rules, provider)
+        rule = self._rule(provider, rules)
         changed = changes(self.sent, counter=self.counter, order=rule.order)
         return cuts(changed, uncut=[step.history_tokens for step in self.steps], rule=rule)
+
+    def _rule(self, provider: str, rules: Mapping[str, Rule] | None) -> Rule:
+        told = self.traffic.provider if self.traffic else ""
+        return find_rule(load_rules() if rules is None else rules, provider or told)
 
     def carried(self, fact: str) -> Carried:
         """Say in which requests a fact's value stands, and where it comes from.
@@ -224,7 +243,7 @@ class Replay:
         """
         planted = self.transcript.fact(fact)
         calls = [(step.call.history, step.request) for step in self.steps]
-        return carried(planted, self.transcript, probes=self.probes[planted.name], calls=calls)
+        return carried(planted, self.transcript, probes=self._asked(planted), calls=calls)
 
     def fate(self, fact: str) -> Fate:
         """Say what became of a fact when summaries took the place of its message.
@@ -242,8 +261,11 @@ class Replay:
                 for step in self.steps
                 if planted.planted_at < step.call.history <= asked_at
             ],
-            probes=self.probes[planted.name],
+            probes=self._asked(planted),
         )
+
+    def _asked(self, fact: Fact) -> tuple[Request, ...]:
+        return () if self.traffic else self.probes[fact.name]
 
 
 def probe_point(transcript: Transcript, fact: Fact) -> int:

@@ -39,7 +39,7 @@ def recall_lines(row: Mapping[str, Any]) -> Iterator[str]:
         f"{row['prompt_tokens']:,} prompt tokens"
     )
     for cell in row["cells"]:
-        misses = misses_text(cell)
+        misses = misses_text(cell["outcomes"])
         yield (
             f"    {cell['title']}: {hits_text(cell)}, {interval_text(cell)}"
             f"{f' ({misses})' if misses else ''}; carried in {cell['carried']}"
@@ -78,9 +78,9 @@ def _cell_json(cell: Cell, *, trials: bool) -> dict[str, Any]:
     return row
 
 
-def misses_text(cell: Mapping[str, Any]) -> str:
-    """Return the outcomes of a cell's misses."""
-    return ", ".join(f"{n} {name}" for name, n in cell["outcomes"].items() if name != "hit")
+def misses_text(outcomes: Mapping[str, int]) -> str:
+    """Return what came of those that were not answered: ``1 neighbour, 2 other``."""
+    return ", ".join(f"{n} {name}" for name, n in outcomes.items() if name != "hit")
 
 
 def hits_text(cell: Mapping[str, Any]) -> str:

@@ -31,6 +31,6 @@ def recall_table(recall: Recall, *, model: str) -> Table:
             f"{cell['carried']} of {cell['of']}",
             hits_text(cell),
             interval_text(cell),
-            misses_text(cell),
+            misses_text(cell["outcomes"]),
         )
     return table

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pytest_ctxguard.recall.answers import Answers
+from pytest_ctxguard.report.recall import misses_text
 
 
 def small_table(title: str, first: str) -> Table:
@@ -27,5 +28,4 @@ def answered(answers: Answers | None) -> tuple[str, str]:
     """Return how many of the usable wordings were answered, and what came of the others."""
     if answers is None:
         return "", ""
-    misses = ", ".join(f"{n} {name}" for name, n in answers.outcomes.items() if name != "hit")
-    return f"{answers.hits}/{len(answers.usable)}", misses
+    return f"{answers.hits}/{len(answers.usable)}", misses_text(answers.outcomes)

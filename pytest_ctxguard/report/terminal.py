@@ -41,6 +41,9 @@ def summary_lines(
             yield f"  {payload['note']}", ("yellow",)
         if payload["unchecked"]:
             yield f"  not checked in this tier: {', '.join(payload['unchecked'])}", ("yellow",)
+    approximations = {row["approximate"] for p in payloads for row in p["replays"]} - {""}
+    for line in sorted(approximations):
+        yield line, ("yellow",)
     yield from _totals(payloads, hint=not updated)
     if seed:
         yield f"samples were drawn anew, with --ctxguard-seed {seed}", ("yellow",)

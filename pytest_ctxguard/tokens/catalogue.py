@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.buckets import Counter
-from pytest_ctxguard.tokens.request import RequestEncoder
+from pytest_ctxguard.tokens.exactness import exactness
 from pytest_ctxguard.tokens.trimming import (
     Tool,
     one_sentence,
@@ -88,7 +88,7 @@ class Catalogue:
 
     Attributes:
         counter: name of what counted.
-        exact: whether it renders definitions as the model's server does; only Qwen2.5's is known.
+        exact: whether it renders definitions as the model's server does, as it says itself.
         requests: how many calls the session made; each was sent all definitions.
         system: tokens of the system message, or the template's own, without any tool.
         definitions: tokens that all definitions add to it.
@@ -158,7 +158,7 @@ def audit(transcript: Transcript, *, counter: Counter) -> Catalogue:
     sizes = [count(ANOTHER, tool) for tool in tools]
     return Catalogue(
         counter=counter.name,
-        exact=isinstance(counter, RequestEncoder),
+        exact=exactness(counter).exact,
         requests=len(transcript.calls),
         system=system,
         definitions=count(*tools) - system,

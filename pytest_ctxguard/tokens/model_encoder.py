@@ -36,15 +36,31 @@ class ModelEncoder:
         name: the model, how requests are encoded, and a hash of the files that decide it.
         control: the control tokens: text -> id.
         stop_ids: the ids that end an answer.
+        exact: whether its template is the one that the model's server uses.
+        why: what makes it so, or what is not known.
+
+    Args:
+        files: tokenizer and template.
+        name: the model's.
+        special_tokens: what special-token literals in content are.
+        template: what its name calls the template.
+        why_not: why the template may not be the server's; empty: it is.
     """
 
     def __init__(
-        self, files: TokenizerFiles, *, name: str, special_tokens: SpecialTokens = "data"
+        self,
+        files: TokenizerFiles,
+        *,
+        name: str,
+        special_tokens: SpecialTokens = "data",
+        template: str = "its own chat template",
+        why_not: str = "",
     ) -> None:
+        self.exact, self.why = not why_not, why_not or "the model's own tokenizer and chat template"
         text = files.tokenizer_json + files.chat_template
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         note = NOTES[special_tokens]
-        self.name = f"{name} (tokenizers runtime, its own chat template {digest}{note})"
+        self.name = f"{name} (tokenizers runtime, {template} {digest}{note})"
         self.stop_ids = files.stop_ids
         self._template = _compile(files.chat_template)
         whole = _load(files.tokenizer_json)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.errors import ModelCorrupt, ModelMissing, UsageError
+from pytest_ctxguard.tokens.images import image_tokens, images
 from pytest_ctxguard.tokens.openai_tools import definitions_text, name_and_arguments
 from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
 
@@ -96,14 +97,31 @@ class OpenAICounter:
     """Counts requests as OpenAI's chat completions bill them.
 
     Exact for tool-free chats of text. Approximate with tools, whose rendering is not published.
-    Images, files and audio count nothing. Special-token literals in content are data.
+    Images whose size is known count what ``images`` names; other images, files and audio count
+    nothing. Special-token literals in content are data.
+
+    Args:
+        encoding: a name of :data:`ENCODINGS`.
+        images: the model whose price images have, see :data:`tokens.images.PRICES`.
 
     Attributes:
         name: runtime, encoding and framing.
+        exact: whether every count is the billed one.
+        why: which are not.
     """
 
-    def __init__(self, encoding: str = "o200k_base") -> None:
+    exact = False
+    why = (
+        "tools are rendered in a format OpenAI does not publish; tool-free chats of text with "
+        "models before gpt-5 are exact"
+    )
+
+    def __init__(self, encoding: str = "o200k_base", *, images: str = "gpt-4o") -> None:
         self.name = f"{encoding} (tiktoken runtime, OpenAI chat framing)"
+        if images != "gpt-4o":
+            self.name = f"{self.name[:-1]}, images of {images})"
+        self._images = images
+        image_tokens(1, 1, model=images)  # a model without a price fails here
         self._encoding = load_encoding(encoding)
         self._count = lru_cache(maxsize=REMEMBERED_TEXTS)(self._count_text)
 
@@ -128,6 +146,8 @@ class OpenAICounter:
 
     def _count_message(self, message: Message, called: Mapping[Any, str]) -> int:
         total = PER_MESSAGE + self._count(content_text(message))
+        for size, detail in images(message):
+            total += image_tokens(*size, model=self._images, detail=detail) if size else 0
         name = message.get("name")
         if message.get("role") == "tool":
             answered = called.get(message.get("tool_call_id"), "")

@@ -40,6 +40,9 @@ class RequestEncoder:
     encode the rendered prompt whole.
     """
 
+    exact = True
+    why = "Qwen2.5's tokenizer, verified by hash, and its chat template"
+
     def __init__(
         self, tokenizer: Tokenizer | None = None, *, special_tokens: SpecialTokens = "data"
     ) -> None:

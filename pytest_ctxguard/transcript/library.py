@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.transcript.loading import read_transcript
+from pytest_ctxguard.transcript.loading import choose, read, read_transcript
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.reading import Reader
 
@@ -58,9 +58,29 @@ def find(
             message lists those there are.
         TranscriptError: the file cannot be read whole.
     """
+    path, run = _located(name, folders)
+    return read_transcript(path, run=run, readers=readers)
+
+
+def find_runs(
+    name: str | Path, *, folders: Sequence[Path] = (), readers: Sequence[Reader] = ()
+) -> tuple[Transcript, ...]:
+    """Return all runs of a file, by name or path; ``name#2`` is the third of them alone.
+
+    Raises:
+        UsageError: there is none of that name, or no such run.
+        TranscriptError: the file cannot be read whole.
+    """
+    path, run = _located(name, folders)
+    reading = read(path, readers=readers)
+    return reading.runs if run is None else (choose(reading, run, path=path),)
+
+
+def _located(name: str | Path, folders: Sequence[Path]) -> tuple[Path, int | None]:
+    """Return the file and the run that a name means."""
     place, run = _split(str(name))
     if isinstance(name, Path) or Path(place).suffix in (*SUFFIXES, ".md"):
-        return read_transcript(place, run=run, readers=readers)
+        return Path(place), run
     known = available(folders)
     if place not in known:
         listed = ", ".join(sorted(known)) or "none"
@@ -68,7 +88,7 @@ def find(
             f"no transcript named {place!r}; there are: {listed}. "
             "Name more folders in ini `ctxguard_transcripts`, or give a path."
         )
-    return read_transcript(known[place], run=run, readers=readers)
+    return known[place], run
 
 
 def _split(name: str) -> tuple[str, int | None]:

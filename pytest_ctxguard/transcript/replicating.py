@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_ctxguard.drawing import below
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.transcript.messages import Message, full_text
 from pytest_ctxguard.transcript.model import Transcript
@@ -123,7 +124,7 @@ def plant_many(
                 text=look_alike_text.replace(SLOT, other),
                 level=fact.level,
                 reply=fact.reply,
-                **places[int(rng.random() * len(places))],
+                **places[below(rng, len(places))],
             )
             for other in others
         ]
@@ -151,7 +152,7 @@ class _Drawing:
                 raise UsageError(
                     f"{len(self._values)} values are too few for the look-alikes of each trial"
                 )
-            return left[int(rng.random() * len(left))]
+            return left[below(rng, len(left))]
         for _ in range(TRIES):
             value = self._values(rng)
             if not isinstance(value, str) or not value:

@@ -61,7 +61,7 @@ def test_a_fact_that_was_dropped():
 
 def test_every_call_since_planting():
     judgement = judge(CarriedFact("employee", at="every"), newest_four)
-    assert judgement.summary == "in 2 of 4 requests at every (nowhere)"
+    assert judgement.summary == "in 2 of 4 requests at every (original)"
     assert "call 3 since planting" in judgement.findings[0].where
     assert judge(CarriedFact("employee", at="every"), keep_all).verdict == "pass"
 
@@ -88,7 +88,7 @@ def test_a_fact_that_is_still_sent():
         Finding(
             rule="ctx_absent.kept",
             what="'shard' ('pay-shard-7') is still sent",
-            where="transcript small, policy keep_all, wording 1, from: echoed, original",
+            where="transcript small, policy keep_all, wording 1, from: original, echoed",
             measured="carried in 1 of 1 requests",
             allowed="carried in none",
             why="a value that should be gone can still be answered, and is still paid for",

@@ -151,8 +151,8 @@ BROKEN = [
      "asked_turn, depth, kind, level, lifetime, links, look_alikes, match, name, reply, shape, "
      "supersedes, text, tool, turn, value, wordings"),
     ("[{name: a}]", "fact 1: has no 'text'"),
-    (f"[{{{GOOD}}}, {{{GOOD.replace('A-1', '417')}}}]", "fact 2: 'value' must be text, and not "
-     "empty"),
+    (f"[{{{GOOD}}}, {{{GOOD.replace('A-1', '417')}}}]", "fact 2: 'value' must be text; put "
+     "it in quotes"),
     (f"[{{{GOOD.replace('[W?]', 'W?')}}}]", "fact 1: 'wordings' must be a list of texts"),
     (f"[{{{GOOD}, depth: deep}}]", "fact 1: 'depth' must be a number"),
     (f"[{{{GOOD}, reply: 7}}]", "fact 1: 'reply' must be text; put it in quotes"),

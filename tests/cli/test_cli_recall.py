@@ -113,6 +113,17 @@ def test_a_planted_prompt_is_rebuilt(command, model, folder):
     assert told["messages"][-1] == {"role": "user", "content": "Which pin is it?"}
 
 
+def test_a_pipe_gets_the_prompt_to_the_letter(command, model, folder):
+    plant = {
+        "name": "pin", "value": "5519", "turn": 1,
+        "text": "Red \x1b[31m is pin {value}.", "wordings": ["Which pin?"],
+    }  # fmt: skip
+    recipe = "planted:v1:" + json.dumps({"transcript": "small", "plant": plant})
+    assert "Red \x1b[31m is pin 5519." in printed(
+        command, "rebuild", recipe, "--transcripts", folder
+    )
+
+
 def test_what_cannot_be_rebuilt(command, model):
     done = command("recall", "rebuild", "register:v1")
     assert isinstance(done.exception, UsageError)

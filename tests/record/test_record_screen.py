@@ -67,7 +67,7 @@ def test_tool_call_arguments_are_judged():
     backend = ScriptedBackend([Completion(text="", tool_calls=(call,)), "no idea"])
     (found,) = screened(backend, "good")
     assert found.usable
-    assert found.alone.text.strip() == 'create_ticket {"shard": "s-7"}'
+    assert found.alone.text == 'create_ticket {"shard": "s-7"}'
 
 
 def test_an_answer_that_gives_a_look_alike_beside_the_value_is_no_hit():

@@ -9,10 +9,10 @@ from typing import Any
 
 from pytest_ctxguard.engine.checkpoints.layout import REMEDY
 from pytest_ctxguard.errors import ModelCorrupt, ModelError
+from pytest_ctxguard.tokens.hub_template import hub_template, read_text, token_text
 from pytest_ctxguard.tokens.tokenizer_files import (
     TokenizerFiles,
     largest_id,
-    name_special_tokens,
     parse_tokenizer,
 )
 
@@ -25,7 +25,7 @@ def read_tokenizer(folder: Path, config: Mapping[str, Any], *, vocab: int) -> To
         ModelError: there is no chat template, or no token that ends an answer.
     """
     path = folder / "tokenizer.json"
-    text = _read_text(path)
+    text = read_text(path)
     try:
         tokenizer = parse_tokenizer(text)
     except ModelCorrupt as error:
@@ -37,50 +37,18 @@ def read_tokenizer(folder: Path, config: Mapping[str, Any], *, vocab: int) -> To
         )
     settings_path = folder / "tokenizer_config.json"
     settings = read_json(settings_path) if settings_path.is_file() else {}
-    template = _chat_template(folder, settings)
-    named = {key: _token_text(settings.get(key)) for key in ("bos_token", "eos_token", "pad_token")}
-    try:
-        template = name_special_tokens(template, {key: t for key, t in named.items() if t})
-    except ModelError as error:
-        raise ModelError(f"{folder}: {error}") from error
-    by_text = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
-    return TokenizerFiles(
-        text, template, _stop_ids(folder, config, eos=by_text.get(named["eos_token"]))
-    )
-
-
-def _chat_template(folder: Path, settings: Mapping[str, Any]) -> str:
-    """Return the template: a file of its own wins over the one in the tokenizer's settings."""
-    path = folder / "chat_template.jinja"
-    if path.is_file():
-        return _read_text(path)
-    template = settings.get("chat_template")
-    if isinstance(template, list):  # several, by name
-        entries = [entry for entry in template if isinstance(entry, dict)]
-        template = {entry.get("name"): entry.get("template") for entry in entries}.get("default")
-    if not isinstance(template, str) or not template:
+    template = hub_template(folder, settings)
+    if template is None:
         raise ModelError(
             f"{folder}: it has no chat template, neither chat_template.jinja nor chat_template "
             "in tokenizer_config.json. Use an instruct model."
         )
-    return template
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelCorrupt(
-            f"{path}: cannot be read ({error}). It belongs beside the model's weights; download "
-            "it again."
-        ) from error
-
-
-def _token_text(value: Any) -> str:
-    """Return a special token's text; it is stored as text, or as an object with its flags."""
-    if isinstance(value, Mapping):
-        value = value.get("content")
-    return value if isinstance(value, str) else ""
+    by_text = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
+    return TokenizerFiles(
+        text,
+        template,
+        _stop_ids(folder, config, eos=by_text.get(token_text(settings.get("eos_token")))),
+    )
 
 
 def _stop_ids(folder: Path, config: Mapping[str, Any], *, eos: int | None) -> tuple[int, ...]:

@@ -11,9 +11,9 @@ import json
 import random
 import uuid
 
+from pytest_ctxguard.drawing import below
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.recall.needles.depths import record_at
-from pytest_ctxguard.recall.needles.drawing import below
 from pytest_ctxguard.recall.needles.haystack import Haystack
 
 MOST = 5_000

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pytest_ctxguard.drawing import distinct
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.recall.needles.depths import record_at
-from pytest_ctxguard.recall.needles.drawing import distinct
 from pytest_ctxguard.recall.needles.haystack import Haystack
 
 FIRST = (

@@ -101,7 +101,8 @@ class Cell:
         return stats.changes(self._by_draw(), other._by_draw())
 
     def _by_draw(self) -> Mapping[str, str]:
-        return {trial.id.removeprefix(self.name): trial.outcome for trial in self.trials}
+        start = f"{self.name}:"
+        return {trial.id.removeprefix(start): trial.outcome for trial in self.trials}
 
     @property
     def title(self) -> str:

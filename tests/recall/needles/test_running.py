@@ -134,7 +134,7 @@ def test_cells_are_compared_draw_by_draw():
     changes = first.changes_to(last)
     assert len(changes.lost) + len(changes.kept) == 4
     assert {*changes.lost} == {
-        f":trial={trial.id[-1]}" for trial in last.trials if trial.outcome == "neighbour"
+        f"trial={trial.id[-1]}" for trial in last.trials if trial.outcome == "neighbour"
     }
     assert last.changes_to(first).gained == changes.lost
 

@@ -1,0 +1,1 @@
+"""Texts in many languages and scripts, and of many kinds of content."""

@@ -1,0 +1,1 @@
+"""Audit estimators against exact counts, and fit their constants."""
