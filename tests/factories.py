@@ -101,6 +101,13 @@ class LetterCounter:
         return letters + 10 * len(tools) + generation_prompt
 
 
+class ApproximateLetters(LetterCounter):
+    """The same, and says that it is not exact."""
+
+    exact = False
+    why = "letters are no tokens"
+
+
 @cache
 def encoder():
     """The real counter, loaded once a process."""

@@ -15,6 +15,7 @@ from pytest_ctxguard.prefix.cost import Cost, money, whole
 from pytest_ctxguard.prefix.rules import find_rule
 from pytest_ctxguard.prefix.simulate import simulate
 from pytest_ctxguard.replay.values import digest
+from pytest_ctxguard.tokens.exactness import approximate_note
 
 NAME = "billed_input_tokens"
 
@@ -80,6 +81,7 @@ class TokenCost:
         summary = f"{billed:,} input tokens billed over {len(case.replay.steps)} calls"
         if cost is not None:
             summary = f"{cost}{self._price(case, cost)}; {summary}"
+        summary += approximate_note(case.replay.counter)
         metric = Metric(value=value, fingerprint=self._fingerprint(case, cost))
         findings = []
         if self.max_total is not None and value > self.max_total:

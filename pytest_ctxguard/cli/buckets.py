@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from pytest_ctxguard.cli.counting import COUNTER
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import Entry, Setting, reference_policies
 from pytest_ctxguard.replay.run import Plan, run
 from pytest_ctxguard.tokens.bucket_use import By
-from pytest_ctxguard.tokens.request import RequestEncoder
+from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.transcript.library import find
 
 
@@ -30,6 +31,7 @@ from pytest_ctxguard.transcript.library import find
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of your own transcripts; repeatable.",
 )
+@COUNTER
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, call by call.")
 def buckets(
     transcript: str,
@@ -37,6 +39,7 @@ def buckets(
     budget: int,
     by: By | None,
     transcripts: tuple[Path, ...],
+    counter_name: str,
     as_json: bool,
 ) -> None:
     """Say what fills the requests of TRANSCRIPT, a built-in name or a file in any known format.
@@ -51,7 +54,7 @@ def buckets(
     plan = Plan(
         transcript=setting.transcript,
         policy=_entry(name).make(setting),
-        counter=RequestEncoder(),
+        counter=counter(counter_name),
         budget=budget,
         label=name,
     )

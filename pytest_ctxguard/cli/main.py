@@ -13,6 +13,7 @@ from pytest_ctxguard.cli.fetch import fetch
 from pytest_ctxguard.cli.model import model
 from pytest_ctxguard.cli.recall import recall
 from pytest_ctxguard.cli.serve import serve
+from pytest_ctxguard.cli.session import session
 from pytest_ctxguard.cli.table import table
 from pytest_ctxguard.cli.tools import tools
 from pytest_ctxguard.cli.transcript import transcript
@@ -33,6 +34,7 @@ cli.add_command(fetch)
 cli.add_command(model)
 cli.add_command(recall)
 cli.add_command(serve)
+cli.add_command(session)
 cli.add_command(table)
 cli.add_command(tools)
 cli.add_command(transcript)

@@ -13,6 +13,7 @@ from time import monotonic
 import click
 
 from pytest_ctxguard.cli.asking import Means, means
+from pytest_ctxguard.cli.counting import COUNTER
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import Entry, Setting, reference_policies
 from pytest_ctxguard.policies.protocol import Policy
@@ -21,6 +22,8 @@ from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
 from pytest_ctxguard.replay.run import Plan, run
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.report.table import PolicyTable, make_row
+from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
@@ -53,6 +56,7 @@ PIPED_WIDTH = 160
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of your own transcripts; repeatable.",
 )
+@COUNTER
 @click.option("--fresh", is_flag=True, help="Use no answers kept by earlier runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def table(
@@ -64,6 +68,7 @@ def table(
     model: str | None,
     summary_tokens: int,
     transcripts: tuple[Path, ...],
+    counter_name: str,
     fresh: bool,
     as_json: bool,
 ) -> None:
@@ -77,13 +82,14 @@ def table(
     left_out: tuple[str, ...] = ()
     if tier == "structure":
         left_out = _summarising(chosen, named=names)
-    encoder = RequestEncoder()
+    encoder = RequestEncoder()  # the model's, whatever counts
+    counting = encoder if counter_name == "qwen2.5" else counter(counter_name)
     setting = Setting(find(transcript, folders=transcripts), budget)
     asking = means(model, encoder=encoder, summary_tokens=summary_tokens, fresh=fresh)
     with nullcontext() if tier == "structure" else asking as asked:
         started = monotonic()
         replayed = [
-            _replay(entry, setting, encoder, asked=asked)
+            _replay(entry, setting, counting, asked=asked)
             for name, entry in chosen.items()
             if name not in left_out
         ]
@@ -91,6 +97,7 @@ def table(
         made = PolicyTable(
             transcript=setting.transcript.name,
             budget=budget,
+            counter=counting.name,
             rows=[
                 make_row(
                     each.replay,
@@ -142,15 +149,13 @@ class _Replayed:
     summariser: str | None
 
 
-def _replay(
-    entry: Entry, setting: Setting, encoder: RequestEncoder, *, asked: Means | None
-) -> _Replayed:
+def _replay(entry: Entry, setting: Setting, counting: Counter, *, asked: Means | None) -> _Replayed:
     policy = entry.make(setting)
     summariser = asked.summariser if asked and entry.summarises else None
     plan = Plan(
         transcript=setting.transcript,
         policy=policy,
-        counter=encoder,
+        counter=counting,
         budget=setting.budget,
         summariser=summariser,
         label=entry.name,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from pytest_ctxguard.cli.counting import COUNTER
 from pytest_ctxguard.tokens.catalogue import audit
-from pytest_ctxguard.tokens.request import RequestEncoder
+from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.transcript.library import find
 
 
@@ -20,8 +21,9 @@ from pytest_ctxguard.transcript.library import find
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of your own transcripts; repeatable.",
 )
+@COUNTER
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def tools(transcript: str, transcripts: tuple[Path, ...], as_json: bool) -> None:
+def tools(transcript: str, transcripts: tuple[Path, ...], counter_name: str, as_json: bool) -> None:
     """Audit the tools of TRANSCRIPT, a built-in name or a file in any known format.
 
     Tokens of each definition and of its parameters' prose, the tools never called, the calls of
@@ -31,7 +33,7 @@ def tools(transcript: str, transcripts: tuple[Path, ...], as_json: bool) -> None
     from pytest_ctxguard.report.catalogue import catalogue_json, render_catalogue
 
     session = find(transcript, folders=transcripts)
-    catalogue = audit(session, counter=RequestEncoder())
+    catalogue = audit(session, counter=counter(counter_name))
     if as_json:
         click.echo(json.dumps(catalogue_json(catalogue, transcript=session.name), indent=2))
         return

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pytest_ctxguard.cli.counting import COUNTER
 from pytest_ctxguard.cli.plant import plant
 from pytest_ctxguard.cli.sessions import FILE, RUN, check_output, write_session
-from pytest_ctxguard.tokens.request import RequestEncoder
+from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.transcript.loading import choose, read
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ transcript.add_command(plant)
 @transcript.command()
 @click.argument("file", type=FILE)
 @RUN
+@COUNTER
 @click.option("--check", is_flag=True, help="Compare with what the provider billed and cached.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(file: Path, run: int | None, check: bool, as_json: bool) -> None:
+def show(file: Path, run: int | None, counter_name: str, check: bool, as_json: bool) -> None:
     """Read FILE whole, in whatever known format it is, and say what is in it.
 
     Without --run the figures are sums over all its sessions. Exit status 1 if anything in it
@@ -44,8 +46,8 @@ def show(file: Path, run: int | None, check: bool, as_json: bool) -> None:
     found = read(file)
     if run is not None:
         found = replace(found, runs=(choose(found, run, path=file),))
-    encoder = RequestEncoder()
-    shown = reading.measure(found, counter=encoder)
+    counting = counter(counter_name)
+    shown = reading.measure(found, counter=counting)
     checked = agreement.check(found.runs) if check else None
     if as_json:
         printed = shown.as_json()
@@ -53,7 +55,7 @@ def show(file: Path, run: int | None, check: bool, as_json: bool) -> None:
             printed["agreement"] = checked.as_json()
         click.echo(json.dumps(printed, indent=2))
         return
-    _print(reading.render(shown, title=str(file), counter=encoder.name))
+    _print(reading.render(shown, title=str(file), counter=counting.name))
     if checked is not None:
         _print(agreement.render_checks(checked))
 

@@ -17,6 +17,7 @@ from pytest_ctxguard.plugin.fixtures import (
     ctx_record,
     ctx_replay,
     ctx_server,
+    ctx_session,
     ctx_summariser,
     ctx_transcript,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "ctx_record",
     "ctx_replay",
     "ctx_server",
+    "ctx_session",
     "ctx_summariser",
     "ctx_transcript",
     "pytest_addhooks",

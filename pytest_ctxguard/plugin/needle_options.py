@@ -13,7 +13,7 @@ from pytest_ctxguard.recall.needles.planted import planted_at_depths, planted_sa
 from pytest_ctxguard.recall.needles.recipe import HAYSTACKS
 from pytest_ctxguard.recall.needles.sample import Sample, drawn
 from pytest_ctxguard.replay.recorder import Summariser
-from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.choosing import CounterSource
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.placing import Plant, Size
 from pytest_ctxguard.transcript.replicating import Planted, Values
@@ -43,7 +43,7 @@ class RecallOptions(TypedDict, total=False):
     fact: Plant | None
     values: Values | None
     budget: int | None
-    counter: Counter | None
+    counter: CounterSource | None
     summariser: Summariser | None
     name: str | None
     judged: bool

@@ -63,7 +63,7 @@ class RecallFixture:
                 - fact: of a transcript: a ``Plant`` without value and place.
                 - values: its values, or a function that draws one.
                 - budget: tokens the policy is given.
-                - counter: exact counter of requests; default Qwen2.5's.
+                - counter: as for ``ctx_replay``.
                 - summariser: what the policy is given as ``summarise``.
                 - name: label of this recall in keys and reports.
                 - judged: whether the marks judge it; default yes.
@@ -108,7 +108,7 @@ class RecallFixture:
             )
         return sample, Setting(
             policy=policy,
-            counter=options.get("counter") or services.counter,
+            counter=services.chosen_counter(options.get("counter")),
             budget=options.get("budget"),
             summariser=options.get("summariser"),
             label=label,

@@ -28,7 +28,7 @@ from pytest_ctxguard.replay.again import Again, repeater
 from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.replay.run import Plan, refuse_running_loop, run, run_async
 from pytest_ctxguard.replay.values import Replay
-from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.choosing import CounterSource
 from pytest_ctxguard.transcript.model import Fact, Transcript
 
 RECORD = pytest.StashKey[TestRecord]()
@@ -70,7 +70,7 @@ class ReplayFixture:
         *,
         name: str | None = None,
         budget: int | None = None,
-        counter: Counter | None = None,
+        counter: CounterSource | None = None,
         facts: Iterable[Fact] = (),
         summariser: Summariser | None = None,
         judged: bool = True,
@@ -86,7 +86,8 @@ class ReplayFixture:
                 edits what it is given, is declared: ``persists(policy)``, ``mutates(policy)``.
             name: label of this replay in keys and reports.
             budget: tokens; default the ``ctx_budget`` mark's.
-            counter: counts requests; default the run's, ini ``ctxguard_counter``.
+            counter: counts requests: a counter, a name, a path or URL as in ini
+                ``ctxguard_counter`` (the default), or a function from messages to tokens.
             facts: more facts, beside the transcript's own.
             summariser: what the policy is given as ``summarise``: from messages or text to text,
                 sync or async; what it is shown stands in ``.summaries``.
@@ -118,7 +119,7 @@ class ReplayFixture:
         *,
         name: str | None = None,
         budget: int | None = None,
-        counter: Counter | None = None,
+        counter: CounterSource | None = None,
         facts: Iterable[Fact] = (),
         summariser: Summariser | None = None,
         judged: bool = True,
@@ -147,7 +148,7 @@ class ReplayFixture:
         *,
         name: str | None,
         budget: int | None,
-        counter: Counter | None,
+        counter: CounterSource | None,
         facts: Iterable[Fact],
         summariser: Summariser | None,
     ) -> Plan:
@@ -155,7 +156,7 @@ class ReplayFixture:
         return Plan(
             transcript=self.services.transcript(transcript).with_facts(*facts),
             policy=policy,
-            counter=counter or self.services.counter,
+            counter=self.services.chosen_counter(counter),
             budget=limits[0] if budget is None and limits else budget,
             summariser=summariser,
             label=name or "",

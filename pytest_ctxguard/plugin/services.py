@@ -21,6 +21,8 @@ from pytest_ctxguard.recall.answers import Answers, Interviewer
 from pytest_ctxguard.recall.asking import Asker, Spent
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.choosing import CounterSource, counter
+from pytest_ctxguard.tokens.counters.served import ServedCounter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find, find_runs
 from pytest_ctxguard.transcript.model import Transcript
@@ -51,9 +53,14 @@ class Services:
         """What counts budgets and requests."""
         if self.settings.counter == DEFAULT_COUNTER:
             return self.encoder
-        from pytest_ctxguard.tokens.counters.choosing import counter
+        made = counter(self.settings.counter)
+        if isinstance(made, ServedCounter):
+            self.config.add_cleanup(made.close)
+        return made
 
-        return counter(self.settings.counter)
+    def chosen_counter(self, named: CounterSource | None) -> Counter:
+        """Return what a test names as counter; nothing: the run's."""
+        return self.counter if named is None else counter(named)
 
     @cached_property
     def progress(self) -> ProgressLine:

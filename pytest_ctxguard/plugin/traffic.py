@@ -64,7 +64,7 @@ class SessionFixture:
             runs = (runs[run],)
         replay = as_recorded(
             runs,
-            counter=services.encoder,
+            counter=services.counter,
             facts=tuple(facts),
             provider=provider or "",
             label=name or "",

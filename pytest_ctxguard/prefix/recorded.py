@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.prefix.sent import Sent
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.tokens.recorded import offered
@@ -38,10 +39,18 @@ def recorded_calls(runs: Sequence[Transcript]) -> tuple[tuple[int, Call], ...]:
 
     A client that edits its history begins another run in the same file. Where the recording numbers
     its exchanges, calls are in that order, and those without a number were not on record.
+
+    Raises:
+        UsageError: there is none.
     """
     calls = [(number, call) for number, run in enumerate(runs) for call in run.calls]
     numbered = [pair for pair in calls if tokens_of(pair[1].recorded, "exchange")]
     numbered.sort(key=lambda pair: tokens_of(pair[1].recorded, "exchange") or 0)
+    if not calls:
+        raise UsageError(
+            f"{runs[0].name!r} holds no call: nothing in it was sent to a model. Name a recording "
+            "with at least one message from a user."
+        )
     return tuple(numbered or calls)
 
 
@@ -51,6 +60,9 @@ def recorded_requests(runs: Sequence[Transcript], *, counter: Counter) -> tuple[
     Args:
         runs: the sessions of one file.
         counter: exact counter of requests.
+
+    Raises:
+        UsageError: there is no call.
     """
     return tuple(
         _sent(runs[number], call, session=number, counter=counter)

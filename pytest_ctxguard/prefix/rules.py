@@ -118,7 +118,7 @@ def find_rule(rules: Mapping[str, Rule], provider: str) -> Rule:
     if provider not in rules:
         raise UsageError(
             f"no cache rules for {provider!r}; there are: {', '.join(sorted(rules))}. Others are "
-            "added by a TOML file of your own: ini ctxguard_cache_rules"
+            "added by a TOML file of your own: ini ctxguard_cache_rules, or option --rules"
         )
     return rules[provider]
 

@@ -47,11 +47,6 @@ def as_recorded(
         UsageError: there is no call, or a fact is not stated where it is said to be planted.
     """
     called = recorded_calls(runs)
-    if not called:
-        raise UsageError(
-            f"{runs[0].name!r} holds no call: nothing in it was sent to a model. Name a recording "
-            "with at least one message from a user."
-        )
     requests = recorded_requests(runs, counter=counter)
     calls = tuple(replace(call, index=index) for index, (_, call) in enumerate(called))
     uncut = len(runs) == 1

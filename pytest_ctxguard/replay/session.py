@@ -16,7 +16,7 @@ from pytest_ctxguard.replay.plan import Plan
 from pytest_ctxguard.replay.recorder import EndlessPolicy, EndlessSummarising, Recorder
 from pytest_ctxguard.replay.values import Request
 from pytest_ctxguard.transcript.messages import Message, copy_json
-from pytest_ctxguard.transcript.shape import wrong_with_message
+from pytest_ctxguard.transcript.shape import wrong_within
 
 
 class Session:
@@ -176,7 +176,7 @@ def _check_output(name: str, output: Any, place: str, *, known: Sequence[Message
                 f"policy {name} returned a {type(message).__name__} as message {index} at "
                 f"{place}; messages are OpenAI-format dicts"
             )
-        problem = wrong_with_message(message)
+        problem = wrong_within(message)  # a role that is none is a finding, or the counter's
         if problem:
             raise PolicyError(
                 f"policy {name} returned message {index} at {place}, which is no OpenAI message: "

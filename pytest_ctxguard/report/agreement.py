@@ -60,11 +60,16 @@ class Checked:
         growth = _counts_json(growth_agreement(self.counts))
         return {
             "openai": {**kinds, "growth": growth, "skipped": self.skipped or None},
-            "cached_prefix": {
-                **asdict(reuse_agreement(self.reused)),
-                "calls": [_reuse_json(row) for row in self.reused if _tells(row)],
-            },
+            "cached_prefix": reused_json(self.reused),
         }
+
+
+def reused_json(rows: Sequence[Reuse]) -> dict[str, Any]:
+    """Return the documented keys of what was read from a provider's cache, and what was not."""
+    return {
+        **asdict(reuse_agreement(rows)),
+        "calls": [_reuse_json(row) for row in rows if _tells(row)],
+    }
 
 
 def check(runs: Sequence[Transcript]) -> Checked:
@@ -86,13 +91,18 @@ def render_checks(checked: Checked) -> Iterator[Table | Text]:
         yield Text("  no call of an OpenAI model has prompt_tokens here")
     else:
         yield _counts_table(checked)
+    yield from render_reused(checked.reused)
+
+
+def render_reused(rows: Sequence[Reuse]) -> Iterator[Table | Text]:
+    """Yield how predicted prefix breaks and recorded cache reads agree."""
     yield Text()
     yield Text("predicted prefix breaks against recorded cache reads", style="bold")
-    if not checked.reused:
+    if not rows:
         yield Text("  no two calls here tell what was cached and what was read")
         return
-    yield _reuse_table(reuse_agreement(checked.reused))
-    told = [row for row in checked.reused if _tells(row) and row.why != "pause"]
+    yield _reuse_table(reuse_agreement(rows))
+    told = [row for row in rows if _tells(row) and row.why != "pause"]
     for row in told[:SHOWN]:
         yield Text(f"  run {row.run}, message {row.history}: {_sentence(row)}")
     if len(told) > SHOWN:

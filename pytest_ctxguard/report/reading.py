@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_ctxguard.tokens.buckets import EMPTY, PUT_IN, Buckets, Counter, buckets
+from pytest_ctxguard.tokens.images import images
+from pytest_ctxguard.tokens.openai import OpenAICounter
 from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.reading import Reading
 from pytest_ctxguard.transcript.summary import (
@@ -87,11 +89,15 @@ def measure(reading: Reading, *, counter: Counter) -> Shown:
     runs = tuple(_measure(run, format=reading.format, counter=counter) for run in reading.runs)
     tokens = sum((run.tokens for run in runs), start=EMPTY)
     messages = [message for run in reading.runs for message in run.messages]
+    without_text = parts_without_text(messages)
+    if isinstance(counter, OpenAICounter):
+        sized = sum(size is not None for message in messages for size, _ in images(message))
+        without_text["image_url"] = without_text.get("image_url", 0) - sized
     return Shown(
         total=Measured("", summarise_runs(reading), tokens),
         runs=runs,
         reading=reading,
-        without_text=parts_without_text(messages),
+        without_text={kind: number for kind, number in without_text.items() if number},
     )
 
 

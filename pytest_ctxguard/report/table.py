@@ -188,6 +188,7 @@ class PolicyTable:
     Attributes:
         transcript: its name.
         budget: tokens the policies were asked to stay within.
+        counter: name of what counted.
         rows: one per policy.
         model: identity of what answered; ``None`` in the structure tier.
         left_out: policies that need a summariser, where there was none.
@@ -197,6 +198,7 @@ class PolicyTable:
 
     transcript: str
     budget: int
+    counter: str
     rows: Sequence[Row]
     model: str | None = None
     left_out: Sequence[str] = ()
@@ -208,6 +210,7 @@ class PolicyTable:
         return {
             "transcript": self.transcript,
             "budget": self.budget,
+            "counter": self.counter,
             "model": self.model,
             "policies": [row.as_json() for row in self.rows],
             "left_out": list(self.left_out),

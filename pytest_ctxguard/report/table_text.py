@@ -42,7 +42,7 @@ def render_table(table: PolicyTable) -> RenderableType:
 
 def _head(table: PolicyTable) -> str:
     by = f"answered by {table.model}" if table.model else "structure tier, no model asked"
-    head = f"{table.transcript}, budget {table.budget:,} tokens; {by}"
+    head = f"{table.transcript}, budget {table.budget:,} tokens; {by}; tokens: {table.counter}"
     return f"[bold]{escape(head)}[/bold]"
 
 

@@ -12,6 +12,11 @@ def wrong_with_message(message: Any) -> str | None:
     """Return what keeps a value from being a chat message, with the remedy; ``None``: nothing."""
     if not isinstance(message, Mapping) or message.get("role") not in ROLES:
         return f"`message` needs a `role`: one of {', '.join(ROLES)}"
+    return wrong_within(message)
+
+
+def wrong_within(message: Mapping[Any, Any]) -> str | None:
+    """Return what is wrong with a message beside its role, with the remedy; ``None``: nothing."""
     if not all(isinstance(key, str) for key in message):
         return "its keys must be text"
     if not isinstance(message.get("content"), str | list | None):

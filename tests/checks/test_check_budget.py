@@ -1,11 +1,13 @@
 """``ctx_budget``."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ctxguard.checks.budget import Budget
 from pytest_ctxguard.checks.finding import Finding
-from tests.factories import case_of, replay_of, request, user
+from tests.factories import ApproximateLetters, case_of, replay_of, request, user
 
 
 def probe(tokens):
@@ -19,6 +21,12 @@ def test_a_budget_that_is_kept():
     assert judgement.summary == "largest of 3 requests 100 of 100 tokens"
     assert judgement.metrics == {}
     assert judgement.state == ""
+
+
+def test_an_approximate_counter_is_named():
+    replay = replace(replay_of(90), counter=ApproximateLetters())
+    judgement = Budget(100).judge(case_of(replay))
+    assert judgement.summary == ("largest of 1 requests 90 of 100 tokens; approximate, by letters")
 
 
 def test_one_finding_at_the_largest_request():

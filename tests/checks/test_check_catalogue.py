@@ -5,6 +5,7 @@ import pytest
 from pytest_ctxguard.checks.catalogue_audit import CatalogueAudit
 from pytest_ctxguard.errors import UsageError
 from tests.factories import (
+    ApproximateLetters,
     assistant,
     call,
     calling,
@@ -32,7 +33,7 @@ def judged(*names, counter=None, tools=TOOLS, **promise):
 
 
 def test_a_session_that_calls_what_there_is_passes():
-    judgement, replay = judged("search_logs", "get_metrics")
+    judgement, replay = judged("search_logs", "get_metrics", counter=ApproximateLetters())
     share = 3 * 30 / replay.tokens.billed
     assert (judgement.promise, judgement.verdict) == ("catalogue", "pass")
     assert judgement.summary == (

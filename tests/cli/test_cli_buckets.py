@@ -5,15 +5,15 @@ import json
 import click
 import pytest
 
-from pytest_ctxguard.cli import buckets
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import reference_policies
+from pytest_ctxguard.tokens.counters.choosing import NAMES
 from tests.factories import encoder, session
 
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
-    monkeypatch.setattr(buckets, "RequestEncoder", encoder)
+    monkeypatch.setitem(NAMES, "qwen2.5", encoder)
 
 
 def printed(command, folder, *args):

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from pytest_ctxguard.cli import tools
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript.jsonl import dump
 from tests.factories import encoder, session
 
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
-    monkeypatch.setattr(tools, "RequestEncoder", encoder)
+    monkeypatch.setitem(NAMES, "qwen2.5", encoder)
 
 
 def test_as_json(command, folder):

@@ -13,6 +13,7 @@ from pytest_ctxguard.report import agreement as agreement_module
 from pytest_ctxguard.report import reading as reading_module
 from pytest_ctxguard.report.reading import SHOWN, printable
 from pytest_ctxguard.tokens.buckets import buckets
+from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript import parts
 from pytest_ctxguard.transcript.jsonl import dump, load
 from pytest_ctxguard.transcript.model import Transcript
@@ -28,7 +29,7 @@ KEYS = [
 
 @pytest.fixture(autouse=True)
 def _loaded_encoder(monkeypatch):
-    monkeypatch.setattr(transcript_module, "RequestEncoder", encoder)
+    monkeypatch.setitem(NAMES, "qwen2.5", encoder)
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_a_value_in_the_arguments_of_a_call_is_an_answer():
 
     answers = ask(keep_all, ScriptedBackend(calls_a_tool))
     assert answers.hits == 2
-    assert answers.trials[0].text == '\nopen_ticket {"employee": "4417"}'
+    assert answers.trials[0].text == 'open_ticket {"employee": "4417"}'
 
 
 def test_a_request_that_cannot_be_answered_is_an_error_and_asked_once():
@@ -323,7 +323,7 @@ def test_a_call_of_another_tool_is_counted_apart():
     answers = Interviewer(Asker(ScriptedBackend(opens))).answers(tool_replay(newest), "employee")
     assert answers.outcomes == {"other": 2}
     assert answers.called == {"wrong_tool": 2}
-    assert answers.trials[0].text == '\nread_log {"service": "4417"}'
+    assert answers.trials[0].text == 'read_log {"service": "4417"}'
     assert [trial.controls.usable for trial in answers.trials] == [True, True]
 
 

@@ -58,7 +58,7 @@ def compacted(**changes):
 
 
 def table(*rows, **changes):
-    fields = {"transcript": "incident-40", "budget": 4000, "rows": rows}
+    fields = {"transcript": "incident-40", "budget": 4000, "counter": "letters", "rows": rows}
     return PolicyTable(**{**fields, **changes})
 
 
@@ -211,6 +211,7 @@ def test_the_json_has_the_documented_keys():
     assert value == {
         "transcript": "incident-40",
         "budget": 4000,
+        "counter": "letters",
         "model": "coder@1d96",
         "left_out": [],
         "spent": {

@@ -16,6 +16,7 @@ def replay(*judgements, label="", budget=None):
         "calls": 40,
         "billed": 168550,
         "final": 9816,
+        "approximate": "",
         "judgements": list(judgements),
     }
 

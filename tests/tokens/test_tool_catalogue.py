@@ -9,6 +9,7 @@ from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.catalogue import ToolCost, Trimmed, UnknownTool, audit
 from pytest_ctxguard.transcript.model import Transcript
 from tests.factories import (
+    ApproximateLetters,
     LetterCounter,
     assistant,
     call,
@@ -124,8 +125,8 @@ def test_calls_of_tools_that_do_not_exist_name_the_nearest():
     assert found.unknown_calls == 3
 
 
-def test_another_counter_is_called_approximate():
-    found = audit(session(), counter=LetterCounter())
+def test_a_counter_that_approximates_is_called_so():
+    found = audit(session(), counter=ApproximateLetters())
     assert (found.counter, found.exact) == ("letters", False)
     assert found.tools == (ToolCost("read_log", 10, 0, 1),)
     assert (found.system, found.definitions, found.scaffolding) == (17, 10, 0)

@@ -12,7 +12,8 @@ from typing import Any
 
 from pytest_ctxguard.checks.laws.law import Broken, Law
 from pytest_ctxguard.checks.laws.runs import Run
-from pytest_ctxguard.checks.laws.terms import FunctionCounter, Insert, Terms
+from pytest_ctxguard.checks.laws.terms import Insert, Terms
+from pytest_ctxguard.tokens.counters.functions import FunctionCounter
 from pytest_ctxguard.tokens.request import RequestEncoder
 
 WIDTH = 92

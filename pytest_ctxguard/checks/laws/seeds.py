@@ -15,8 +15,9 @@ from pathlib import Path
 
 from pytest_ctxguard.checks.laws.runs import run_policy
 from pytest_ctxguard.checks.laws.subject import Setting, Subject
-from pytest_ctxguard.checks.laws.terms import FunctionCounter, Terms
+from pytest_ctxguard.checks.laws.terms import Terms
 from pytest_ctxguard.replay.run import run
+from pytest_ctxguard.tokens.counters.functions import FunctionCounter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.model import Transcript
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.functions import FunctionCounter
 from pytest_ctxguard.transcript.messages import Message
 from pytest_ctxguard.transcript.wellformed import PROVIDERS
 from pytest_ctxguard.transcript.wellformed.kept import MARK
@@ -59,28 +60,6 @@ class Terms:
             for insert in self.inserts or ()
         )
         return declared or len(MARK.findall(text)) > len(MARK.findall(whole))
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCounter:
-    """A function from messages to tokens, as a counter of requests."""
-
-    function: Callable[[Sequence[Message]], int]
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
-
-    def count(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        generation_prompt: bool = True,
-    ) -> int:
-        """Return what the function says of the messages."""
-        return self.function(messages)
 
 
 def make_terms(
