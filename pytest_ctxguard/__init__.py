@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pytest_ctxguard.policies.three_step_fit import ThreeStepFit as ThreeStepFit
     from pytest_ctxguard.policies.user_messages import UserMessages as UserMessages
     from pytest_ctxguard.policies.user_turn_trimmer import UserTurnTrimmer as UserTurnTrimmer
+    from pytest_ctxguard.tokens.counters.choosing import counter as counter
     from pytest_ctxguard.transcript.document import Document as Document
     from pytest_ctxguard.transcript.loading import read_transcript as read_transcript
     from pytest_ctxguard.transcript.model import Fact as Fact
@@ -90,6 +91,7 @@ _PUBLIC = {
     "UserTurnTrimmer": "policies.user_turn_trimmer:UserTurnTrimmer",
     "broken_law": "checks.laws.judging:broken_law",
     "command_policy": "policies.command:command_policy",
+    "counter": "tokens.counters.choosing:counter",
     "drive": "driver.run:drive",
     "full_history": "policies.full_history:full_history",
     "mutates": "policies.declare:mutates",

@@ -49,6 +49,7 @@ PUBLIC = [
     "UserTurnTrimmer",
     "broken_law",
     "command_policy",
+    "counter",
     "drive",
     "full_history",
     "mutates",

@@ -43,8 +43,8 @@ def audit(
 ) -> None:
     """Show the error of MODULE:FUNCTION by script and by kind of content, both ways.
 
-    Counters: qwen2.5; o200k and cl100k with the extra openai-tokens. With --script or --kind
-    only those are shown.
+    Counters: qwen2.5, o200k, cl100k, mistral, deepseek, or the path of a tokenizer.json. With
+    --script or --kind only those are shown.
     """
     from pytest_ctxguard.cli.printing import show
     from pytest_ctxguard.report.estimates import audit_json, render_audit

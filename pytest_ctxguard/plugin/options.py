@@ -13,8 +13,8 @@ import pytest
 MARKERS: Mapping[str, str] = {
     'ctx_wellformed(provider="openai")': "every request is one the provider accepts",
     "ctx_budget(limit)": "every request has at most this many tokens; the policy's budget, too",
-    'ctx_carried(*facts, at=None, budgets=None)': "the facts are in every probe request",
-    'ctx_absent(*facts, at=None)': "the facts' values are in no probe request",
+    "ctx_carried(*facts, at=None, budgets=None)": "the facts are in every probe request",
+    "ctx_absent(*facts, at=None)": "the facts' values are in no probe request",
     "ctx_lifetime(*facts, strict=False)": "each fact is sent as long as it holds, and no longer",
     "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
     "ctx_unanswered(*facts)": "the model never gives the facts' values, or those they supersede",

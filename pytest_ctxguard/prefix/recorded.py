@@ -82,7 +82,13 @@ def _sent(run: Transcript, call: Call, *, session: int, counter: Counter) -> Sen
         at=seconds(call),
         output=output_of(run, call, counter=counter),
         session=session,
+        marks=_marks(call) if len(messages) == call.history else None,  # else compacted: moved
     )
+
+
+def _marks(call: Call) -> tuple[int, ...] | None:
+    marks = call.recorded.get("cache_marks")
+    return tuple(marks) if isinstance(marks, list) else None
 
 
 def answer_of(transcript: Transcript, call: Call) -> Message | None:

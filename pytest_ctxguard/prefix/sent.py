@@ -38,6 +38,8 @@ class Sent:
         output: tokens of the answer.
         session: requests with the same one are of one session, however little they have in common;
             ``None``: the texts decide.
+        marks: indices of the messages that had a cache mark, where others have it here; ``None``:
+            those that have one here.
     """
 
     messages: tuple[Message, ...]
@@ -49,6 +51,7 @@ class Sent:
     at: float | None = None
     output: int = 0
     session: int | None = None
+    marks: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,7 @@ def _views(
     prompter: Prompter,
 ) -> Iterator[View]:
     by_hand = any(block.marked for each in split for part in each for block in part.blocks)
+    by_hand = by_hand or any(sent.marks for sent in requests)
     for sent, own, now in zip(requests, split, clock, strict=True):
         ids = prompter.ids(sent)
         blocks: tuple[str, ...] = ()
@@ -146,7 +147,7 @@ def _views(
         if rule.match == "breakpoints":
             blocks = tuple(_blocks(own, void=_void(sent, rule)))
             ends = tuple(_ends(own, prompter.sizes(sent)))
-            marks = tuple(_marked(own) if by_hand else _automatic(own, rule))
+            marks = tuple(_marked(own, sent.marks) if by_hand else _automatic(own, rule))
         yield View(
             ids=ids,
             with_answer=prompter.with_answer(sent) if rule.keeps_output else ids,
@@ -181,9 +182,21 @@ def _ends(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[int]:
         start += size
 
 
-def _marked(parts: Sequence[Part]) -> Iterator[int]:
-    blocks = [block for part in parts for block in part.blocks]
-    return (index for index, block in enumerate(blocks) if block.marked)
+def _marked(parts: Sequence[Part], messages: Sequence[int] | None) -> Iterator[int]:
+    """Yield the marked blocks; of a message known to have had a mark, the last unless one has it.
+
+    Args:
+        parts: of the request.
+        messages: indices of the messages that had a mark; ``None``: it is on them.
+    """
+    start = 0
+    for part in parts:
+        marked = [index for index, block in enumerate(part.blocks, start) if block.marked]
+        start += len(part.blocks)
+        if messages is None or part.section == "tools":
+            yield from marked
+        elif part.index in messages:
+            yield from marked or [start - 1]
 
 
 def _automatic(parts: Sequence[Part], rule: Rule) -> list[int]:

@@ -20,7 +20,11 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class Counter(Protocol):
-    """An exact counter of whole requests; its name says runtime, tokenizer and template."""
+    """A counter of whole requests; its name says runtime, tokenizer and template.
+
+    One that is not exact says so: ``exact = False``, and in ``why`` what it does not know
+    (:mod:`pytest_ctxguard.tokens.exactness`).
+    """
 
     @property
     def name(self) -> str:

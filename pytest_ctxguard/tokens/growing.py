@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import compress, count
 from operator import is_not
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_ctxguard.tokens.buckets import Counter, Tools
 from pytest_ctxguard.tokens.seen import Seen, see
@@ -40,14 +40,39 @@ class UnitCounter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What the tokens of a request are the sum of, for a counter of messages one by one.
+
+    Attributes:
+        frame: tokens that every request with these tools has.
+        message: tokens of a message; it is given the names of the calls so far, by id, and adds
+            its own.
+    """
+
+    frame: int
+    message: Callable[[Message, dict[Any, str]], int]
+
+
+@runtime_checkable
+class SumCounter(Protocol):
+    """A counter that adds up messages, so that it need not begin anew for each request."""
+
+    def sum_of(self, *, tools: Tools) -> Sum:
+        """Return what requests with these tools are the sum of."""
+        ...
+
+
 def growing(counter: Counter, *, tools: Tools) -> Size:
     """Return what gives the tokens of requests that begin alike, one after the other.
 
-    The messages must not change. A counter that is no :class:`UnitCounter` counts each of these
-    requests whole.
+    The messages must not change. A counter that works neither in units nor by message counts each
+    of these requests whole.
     """
     if isinstance(counter, UnitCounter):
         return GrowingRequest(counter.units(tools=tools))
+    if isinstance(counter, SumCounter):
+        return GrowingSum(counter.sum_of(tools=tools))
     return partial(counter.count, tools=tools)
 
 
@@ -95,3 +120,34 @@ class GrowingRequest:
     def _run(self, length: int) -> int:
         run = tuple(self._seen[self._open[length] : length])
         return self._units.unit(run) if run else 0
+
+
+class GrowingSum:
+    """The tokens of requests, for a counter of messages one by one.
+
+    A request that continues the last one, with the same objects, is counted from there on; one
+    that does not begins anew.
+
+    Args:
+        parts: what a request is the sum of.
+    """
+
+    def __init__(self, parts: Sum) -> None:
+        self._parts = parts
+        self._begin()
+
+    def __call__(self, messages: Sequence[Message]) -> int:
+        """Return the tokens of a request."""
+        known = len(self._messages)
+        if known > len(messages) or any(map(is_not, messages, self._messages)):
+            self._begin()
+            known = 0
+        for message in messages[known:]:
+            self._total += self._parts.message(message, self._called)
+            self._messages.append(message)
+        return self._total
+
+    def _begin(self) -> None:
+        self._messages: list[Message] = []
+        self._called: dict[Any, str] = {}
+        self._total = self._parts.frame

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.errors import ModelCorrupt, ModelMissing, UsageError
+from pytest_ctxguard.tokens.growing import Sum
 from pytest_ctxguard.tokens.images import image_tokens, images
 from pytest_ctxguard.tokens.openai_tools import definitions_text, name_and_arguments
 from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
@@ -137,14 +138,18 @@ class OpenAICounter:
         generation_prompt: bool = True,
     ) -> int:
         """Return the tokens of a request: ``sum(4 + content) + 3``, and what tools add."""
-        total = PRIMING if generation_prompt else 0
-        called: dict[Any, str] = {}
-        for message in messages:
-            called |= {call.get("id"): name_and_arguments(call)[0] for call in tool_calls(message)}
-            total += self._count_message(message, called)
-        return total + (PER_TOOLS + self._count(definitions_text(tools)) if tools else 0)
+        parts, called = self.sum_of(tools=tools), dict[Any, str]()
+        total = parts.frame + sum(parts.message(message, called) for message in messages)
+        return total if generation_prompt else total - PRIMING
 
-    def _count_message(self, message: Message, called: Mapping[Any, str]) -> int:
+    def sum_of(self, *, tools: Sequence[Mapping[str, Any]]) -> Sum:
+        """Return what the tokens of requests with these tools are the sum of."""
+        definitions = PER_TOOLS + self._count(definitions_text(tools)) if tools else 0
+        return Sum(frame=PRIMING + definitions, message=self._count_message)
+
+    def _count_message(self, message: Message, called: dict[Any, str]) -> int:
+        calls = tool_calls(message)
+        called |= {call.get("id"): name_and_arguments(call)[0] for call in calls}
         total = PER_MESSAGE + self._count(content_text(message))
         for size, detail in images(message):
             total += image_tokens(*size, model=self._images, detail=detail) if size else 0
@@ -154,7 +159,6 @@ class OpenAICounter:
             return total + PER_RESULT + self._count(answered)
         if isinstance(name, str):
             total += PER_NAME + self._count(name)
-        calls = tool_calls(message)
         for call in calls:
             total += PER_CALL + sum(map(self._count, name_and_arguments(call)))
         return total + (PARALLEL if len(calls) > 1 else 0)

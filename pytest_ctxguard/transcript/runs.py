@@ -42,10 +42,11 @@ def join(
 ) -> tuple[tuple[Transcript, ...], tuple[Note, ...]]:
     """Return the sessions of a document, in the order they began, and what is to be noted.
 
-    What is known of a call has up to three keys more: ``exchange``, its number in the file from 1;
-    ``tools``, the names that were offered, where that was not all of the session's; ``answer``,
-    the message that was recorded, where the client sent back another. What is known of a last
-    call without an answer is the provenance's ``pending``.
+    What is known of a call has up to four keys more: ``exchange``, its number in the file from 1;
+    ``tools``, the names that were offered, where that was not all of the session's;
+    ``cache_marks``, the indices of the messages that had a mark, where they are not those that the
+    last request marks; ``answer``, the message that was recorded, where the client sent back
+    another. What is known of a last call without an answer is the provenance's ``pending``.
 
     Raises:
         TranscriptError: there is no exchange.
@@ -125,13 +126,14 @@ class _Session:
         if answer.compacted is not None:
             self.compacted[at] = answer.compacted
         known = {"model": asked.model, **asked.settings, **answer.call, "exchange": number}
-        self.calls[at] = {**known, "tools": offered}
+        marks = [index for index, message in enumerate(messages) if _is_marked(message)]
+        self.calls[at] = {**known, "tools": offered, "cache_marks": marks}
 
     @property
     def pending(self) -> Mapping[str, Any] | None:
         """What is known of a last call that has no answer."""
         call = {} if self.answer else self.calls[len(self.asked)]
-        aside = ("exchange", "tools")
+        aside = ("exchange", "tools", "cache_marks")
         return {k: v for k, v in call.items() if v is not None and k not in aside} or None
 
     def build(self, document: Document, *, name: str) -> Builder:
@@ -140,10 +142,12 @@ class _Session:
         for tool in self.tools.values():
             builder.tool(tool)
         everything = list(self.tools)
+        marked = [index for index, message in enumerate(self.asked) if _is_marked(message)]
         for index, message in enumerate((*self.asked, *self.answer)):
             call = self.calls.get(index) if message.get("role") == "assistant" else None
-            if call is not None and call["tools"] == everything:
-                call = {key: value for key, value in call.items() if key != "tools"}
+            if call is not None:
+                usual = {"tools": everything, "cache_marks": [at for at in marked if at < index]}
+                call = {k: v for k, v in call.items() if k not in usual or v != usual[k]}
             builder.add(message, line=self.lines.get(index), call=call)
             if index in self.compacted:  # by this answer, which is kept
                 builder.compact(inserted=self.compacted[index], kept_from=index)
@@ -225,6 +229,13 @@ def _unmarked(message: Message) -> dict[str, Any]:
         value = parts[0]["text"] if plain else parts
     calls = [_bare(call) for call in tool_calls(message)]
     return {**_bare(message), "content": value, **({"tool_calls": calls} if calls else {})}
+
+
+def _is_marked(message: Message) -> bool:
+    """Tell whether a message, a part of it or a call in it has a cache mark."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return any(_bare(value) != value for value in (message, *parts, *tool_calls(message)))
 
 
 def _bare(value: Any) -> Any:

@@ -12,7 +12,16 @@ from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.checks.token_cost import NAME, TokenCost
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.prefix.cost import Prices
-from tests.factories import assistant, case_of, replay_of, replayed, session, tool, user
+from tests.factories import (
+    ApproximateLetters,
+    assistant,
+    case_of,
+    replay_of,
+    replayed,
+    session,
+    tool,
+    user,
+)
 
 
 def judge(billed, *, old, max_increase=0.0, **changes):
@@ -33,6 +42,12 @@ def test_what_is_measured_and_what_it_depends_on():
     assert (metric.value, metric.of, metric.trials) == (10_000, None, None)
     assert set(metric.fingerprint) == {"transcript", "counter"}
     assert metric.fingerprint["counter"] == "letters"
+
+
+def test_an_approximate_counter_is_named():
+    replay = dataclasses.replace(replay_of(4000, 6000), counter=ApproximateLetters())
+    judgement = TokenCost().judge(case_of(replay))
+    assert judgement.summary.endswith("; approximate, by letters")
 
 
 def test_the_fingerprint_follows_the_transcript_and_never_the_budget():

@@ -8,7 +8,7 @@ import pytest
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import reference_policies
 from pytest_ctxguard.tokens.counters.choosing import NAMES
-from tests.factories import encoder, session
+from tests.factories import LetterCounter, encoder, session
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +97,15 @@ def test_an_unknown_transcript(command):
 @pytest.mark.parametrize("args", [("--budget", "0"), ("--by", "day")])
 def test_options_that_click_refuses(command, args):
     assert command("buckets", "small", *args).exit_code == 2
+
+
+def test_another_counter_counts(command, folder, monkeypatch):
+    monkeypatch.setitem(NAMES, "letters", LetterCounter)
+    found = printed(command, folder, "--counter", "letters")
+    assert found["counter"] == "letters"
+
+
+def test_an_unknown_counter_is_refused(command, folder):
+    done = command("buckets", "small", "--transcripts", folder, "--counter", "claude")
+    assert done.exit_code != 0
+    assert "no counter is named 'claude'" in str(done.exception)

@@ -10,8 +10,9 @@ from pytest_ctxguard.engine import open as engine_open
 from pytest_ctxguard.errors import ModelMissing, PromptTooLong, TranscriptError, UsageError
 from pytest_ctxguard.policies.catalogue import reference_policies
 from pytest_ctxguard.testing import ScriptedBackend
+from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript.jsonl import dump
-from tests.factories import encoder, session
+from tests.factories import LetterCounter, encoder, session
 from tests.summarising import long_session
 
 ALL = list(reference_policies())
@@ -285,3 +286,11 @@ def test_options_that_click_refuses(command, args):
     done = command("table", "small", *args)
     assert done.exit_code == 2
     assert "Error: Invalid value" in done.stderr
+
+
+def test_another_counter_counts_the_policies(command, folder, monkeypatch):
+    monkeypatch.setitem(NAMES, "letters", LetterCounter)
+    args = ("small", "--transcripts", folder, "--tier", "structure", "--policy", "full-history")
+    done = command("table", *args, "--counter", "letters", "--json")
+    assert json.loads(done.stdout)["counter"] == "letters"
+    assert "tokens: letters" in command("table", *args, "--counter", "letters").stdout

@@ -8,6 +8,7 @@ from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript.jsonl import dump
 from tests.factories import encoder, session
+from tests.tokens.tiny_vocabulary import tiny_json
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +51,11 @@ def test_a_recording_without_definitions_is_an_error(command, tmp_path):
     assert isinstance(done.exception, UsageError)
     assert "has no tool definitions, so there is no catalogue to audit" in str(done.exception)
     assert done.stdout == ""
+
+
+def test_another_counter_is_named_and_called_approximate(command, folder, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(tiny_json(), encoding="utf-8")
+    args = ("small", "--transcripts", folder, "--json", "--counter", tmp_path)
+    found = json.loads(command("tools", *args).stdout)
+    assert "no chat template" in found["counter"]
+    assert found["exact"] is False

@@ -9,10 +9,13 @@ from pytest_ctxguard.prefix.changes import changes
 from pytest_ctxguard.prefix.recorded import recorded_requests
 from pytest_ctxguard.prefix.rules import load_rules
 from pytest_ctxguard.prefix.simulate import simulate
+from pytest_ctxguard.transcript.document import Document
 from pytest_ctxguard.transcript.loading import read
 from pytest_ctxguard.transcript.model import Compaction
+from pytest_ctxguard.transcript.runs import Exchange, join
 from pytest_ctxguard.transcript.summary import tokens_of
-from tests.factories import LetterCounter, encoder, session, tool, user
+from pytest_ctxguard.transcript.wire.wire import Answer, Asked
+from tests.factories import LetterCounter, assistant, encoder, session, tool, user
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "transcripts"
 STABLE = "vcr_pydantic-ai/test_openai_tool_call_roundtrip_wire_stable[vercel].yaml"
@@ -101,3 +104,39 @@ def test_a_long_session_reads_what_the_rules_let_expect_or_nothing():
     assert Counter(call.miss.partition(":")[0] for call in found.calls[1:] if call.miss)[
         "expired"
     ] == 3  # fmt: skip
+
+
+def test_cache_marks_that_a_client_moves_count_where_they_were():
+    """A client marks its last message, as Anthropic's guide has it; each call reads the last."""
+    runs, _ = join(Document("agent.yaml", b""), list(moving_marks(3)))
+    [run] = runs
+    assert run.recorded[1]["cache_marks"] == [0]
+    assert run.recorded[3]["cache_marks"] == [2]
+    assert "cache_marks" not in run.recorded[5]  # the messages have these
+    requests = recorded_requests(runs, counter=encoder())
+    assert [change.kind for change in changes(requests, counter=encoder())] == ["extended"] * 2
+    calls = simulate(requests, rule=load_rules()["anthropic"], counter=encoder()).calls
+    assert [call.miss for call in calls] == ["first call", "", ""]
+    assert calls[0].written > 1024
+    assert [call.read for call in calls[1:]] == [
+        before.read + before.written for before in calls[:-1]
+    ]
+
+
+def moving_marks(calls):
+    """Yield exchanges of which only the last message of each is marked."""
+    messages = []
+    for number in range(calls):
+        text = f"{number}: " + "the log of one day " * 400
+        marked = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+        answer = assistant(f"Day {number} is fine.")
+        yield Exchange(
+            asked=Asked(
+                messages=(*messages, {"role": "user", "content": [marked]}),
+                tools=(),
+                previous=None,
+                model="claude-sonnet-5",
+            ),
+            answer=Answer(messages=(answer,)),
+        )
+        messages += [user(text), answer]

@@ -143,3 +143,11 @@ def test_a_recall_has_a_line_for_each_cell():
         "    pass         needle_recall: fine [new]",
     ]
     assert lines[5].startswith("promises: 1 pass; against the baseline: 1 new")
+
+
+def test_why_counts_are_approximate_is_said_once():
+    why = "approximate counts by o200k: tools are not published"
+    rows = [{**replay(judgement()), "approximate": why} for _ in range(2)]
+    found = texts(payload("a::t", *rows), payload("b::t", rows[0], replay(judgement())))
+    assert found.count(why) == 1
+    assert found.index(why) == len(found) - 2

@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ctxguard.errors import PolicyError
+from pytest_ctxguard.errors import ModelMissing, PolicyError
 from pytest_ctxguard.strategies import policy_histories
 from pytest_ctxguard.tokens import growing as module
+from pytest_ctxguard.tokens.counters.functions import TextCounter
 from pytest_ctxguard.tokens.growing import growing
-from tests.factories import LetterCounter, encoder, result, system, tool, user
+from pytest_ctxguard.tokens.openai import OpenAICounter
+from tests.factories import LetterCounter, call, calling, encoder, result, system, tool, user
 
 
 @given(history=policy_histories(), order=st.randoms(use_true_random=False), tools=st.booleans())
@@ -62,3 +64,25 @@ def test_results_that_follow_each_other_are_one_unit():
     history = [user("a"), result("x", "c1"), result("y", "c2"), user("b")]
     size = growing(encoder(), tools=[])
     assert [size(history[:n]) for n in range(5)] == [encoder().count(history[:n]) for n in range(5)]
+
+
+@given(history=policy_histories(), data=st.data())
+def test_a_counter_of_messages_agrees_with_itself_whatever_was_counted_before(history, data):
+    counter = TextCounter(len)
+    size = growing(counter, tools=[tool()])
+    for _ in range(4):
+        begins = data.draw(st.integers(0, len(history)))
+        request = [*history[:begins], *history[data.draw(st.integers(0, len(history))) :]]
+        assert size(request) == counter.count(request, tools=[tool()])
+
+
+def test_openais_counter_knows_which_call_a_result_answers_across_requests():
+    try:
+        counter = OpenAICounter()
+    except ModelMissing as error:
+        pytest.skip(str(error))
+    history = [user("Look."), calling(call("c1", "read_log")), result("ok", "c1"), user("So?")]
+    size = growing(counter, tools=(tool("read_log"),))
+    for length in (1, 2, 3, 4, 2, 4):
+        asked = history[:length]
+        assert size(asked) == counter.count(asked, tools=(tool("read_log"),))

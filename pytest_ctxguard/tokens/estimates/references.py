@@ -9,12 +9,11 @@ from typing import Any
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.tokens.counters.choosing import NAMES, check_name, counter
 from pytest_ctxguard.transcript.messages import Message
 
 BEFORE: tuple[Message, ...] = ({"role": "system", "content": "You help a payments team."},)
 """What stands before a message whose tokens are measured: no template adds its own."""
-
-NAMES = ("qwen2.5", "o200k", "cl100k")
 
 Against = str | Counter | Callable[[str], int]
 
@@ -38,7 +37,8 @@ def references(against: Against | Sequence[Against]) -> tuple[Reference, ...]:
     """Return what to hold an estimator against, in the order given.
 
     Args:
-        against: names (``qwen2.5``, ``o200k``, ``cl100k``), counters, other estimators of texts.
+        against: names as :func:`~pytest_ctxguard.tokens.counters.choosing.counter` takes them,
+            counters, other estimators of texts.
 
     Raises:
         UsageError: none is given, one twice, or something that is none of these.
@@ -62,12 +62,9 @@ def check_against(against: Against | Sequence[Against]) -> tuple[Against, ...]:
     if not given:
         raise UsageError(f"against= names nothing; there are: {', '.join(NAMES)}, and any counter")
     for each in given:
-        if isinstance(each, str) and each not in NAMES:
-            raise UsageError(
-                f"no counter is named {each!r}; there are: {', '.join(NAMES)}, and any counter or "
-                "function from text to tokens"
-            )
-        if not isinstance(each, str) and not callable(each) and not hasattr(each, "count"):
+        if isinstance(each, str):
+            check_name(each)
+        elif not callable(each) and not hasattr(each, "count"):
             raise UsageError(
                 f"against={each!r} is no counter; give {', '.join(NAMES)}, an object with "
                 ".name and .count(messages), or a function from text to tokens"
@@ -83,21 +80,19 @@ def reference_name(against: Against) -> str:
 
 def _reference(against: Against) -> Reference:
     name = reference_name(against)
-    if against == "qwen2.5":
-        from pytest_ctxguard.tokens.request import RequestEncoder
-
-        encoder = RequestEncoder()
-        return Reference(name, lambda t: len(encoder.encode_text(t)), partial(_adds, encoder))
-    if isinstance(against, str):
-        from pytest_ctxguard.tokens.openai import OpenAICounter
-
-        openai = OpenAICounter(f"{against}_base")
-        return Reference(name, openai.count_text, partial(_adds, openai))
-    counts: Any = against
+    counts: Any = counter(against) if isinstance(against, str) else against
     if not hasattr(counts, "count"):
         return Reference(name, counts, None)
-    text = getattr(counts, "count_text", None) or partial(_text_adds, counts)
-    return Reference(name, text, partial(_adds, counts))
+    return Reference(name, _text_counter(counts), partial(_adds, counts))
+
+
+def _text_counter(counts: Any) -> Callable[[str], int]:
+    """Return what counts a plain text: the counter's own way, or what it adds to a request."""
+    if hasattr(counts, "count_text"):
+        return counts.count_text  # type: ignore[no-any-return]  # its own function
+    if hasattr(counts, "encode_text"):
+        return lambda text: len(counts.encode_text(text))
+    return partial(_text_adds, counts)
 
 
 def _adds(counter: Counter, message: Message) -> int:

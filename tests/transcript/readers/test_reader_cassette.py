@@ -309,11 +309,11 @@ MESSAGES = {
     "two-documents": f":12: a second YAML document; a cassette is one{AGAIN}",
     "nested-too-deep": f":11: nested deeper than 200 levels{AGAIN}",
     "python-object": ":8: tag '!!python/object/apply:os.getcwd' is not read: it could stand for "
-    "any Python object. Record the cassette again.",
+    "any Python object. Leave the tag out, or record the cassette again.",
     "python-name": ":8: tag '!!python/name:os.system' is not read: it could stand for any Python "
-    "object. Record the cassette again.",
-    "set": ":8: tag '!!set' is not read: it could stand for any Python object. Record the "
-    "cassette again.",
+    "object. Leave the tag out, or record the cassette again.",
+    "set": ":8: tag '!!set' is not read: it could stand for any Python object. Leave the tag out, "
+    "or record the cassette again.",
     "bytes-io-without-bytes": ":8: tag '!!python/object/new:_io.BytesIO' without the bytes it is "
     f"to hold{AGAIN}",
     "iterator-without-pieces": ":8: tag '!!python/object/apply:builtins.iter' without the bytes "
