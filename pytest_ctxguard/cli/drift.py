@@ -82,10 +82,10 @@ def drift(
         rows = [cycle_json(cycle) for cycle in cycles]
         click.echo(json.dumps({**head, "cycles": rows}, indent=2))
         return
-    from rich.console import Console
+    from pytest_ctxguard.cli.printing import show
 
     title = (
         f"{head['transcript']} under {policy}, budget {budget:,} tokens; answered by "
         f"{head['model']}; summaries by {head['summariser']}"
     )
-    Console().print(render_cycles(cycles, title=title))
+    show([render_cycles(cycles, title=title)])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 PIPED_WIDTH = 160
 
 
-def show(parts: Iterable[Table | Text]) -> None:
+def show(parts: Iterable[RenderableType]) -> None:
     """Print tables and lines."""
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -26,7 +26,6 @@ from pytest_ctxguard.report.recall import recall_json
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
-PIPED_WIDTH = 120
 OF_ONE_TRANSCRIPT = ("facts-only", "sub-agent-scope", "sub-agent-report")
 """Policies that are made for the places of one transcript's facts; a recall has many."""
 
@@ -108,14 +107,10 @@ def run(
         }
         click.echo(json.dumps(printed, indent=2))
         return
-    from rich.console import Console
-
+    from pytest_ctxguard.cli import printing
     from pytest_ctxguard.report.recall_table import recall_table
 
-    console = Console()
-    if not console.is_terminal:  # a file or pipe has no edge to fold the table at
-        console = Console(width=PIPED_WIDTH)
-    console.print(recall_table(done, model=asked.model))
+    printing.show([recall_table(done, model=asked.model)])
 
 
 @recall.command()

@@ -27,8 +27,6 @@ from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
-PIPED_WIDTH = 160
-
 
 @click.command()
 @click.argument("transcript")
@@ -182,11 +180,7 @@ def _print(made: PolicyTable, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(made.as_json(), indent=2))
         return
-    from rich.console import Console
-
+    from pytest_ctxguard.cli.printing import show
     from pytest_ctxguard.report.table_text import render_table
 
-    console = Console()
-    if not console.is_terminal:  # a file or pipe has no edge to fold the table at
-        console = Console(width=PIPED_WIDTH)
-    console.print(render_table(made))
+    show([render_table(made)])

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_ctxguard.replay.values import Replay
-from pytest_ctxguard.report.reading import printable
+from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.report.small_table import small_table
 from pytest_ctxguard.tokens.bucket_use import BucketUse, By
 from pytest_ctxguard.tokens.buckets import BUCKETS, Buckets

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from pytest_ctxguard.report.reading import printable
+from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.report.small_table import small_table
 from pytest_ctxguard.tokens.estimates.asking import shown
 from pytest_ctxguard.tokens.estimates.audit import Audit, Comparison, Direction, Error

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.tokens.buckets import EMPTY, PUT_IN, Buckets, Counter, buckets
 from pytest_ctxguard.tokens.images import images
 from pytest_ctxguard.tokens.openai import OpenAICounter
@@ -129,11 +130,6 @@ def render(shown: Shown, *, title: str, counter: str) -> Iterator[Table | Text]:
             place = "" if note.line is None else f"line {note.line}: "
             yield Text(f"  {place}{printable(note.what)}")
         yield from _more(len(shown.reading.notes))
-
-
-def printable(text: str) -> str:
-    """Return text for a terminal: control characters and half surrogate pairs spelled out."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _recorded(tokens: Buckets) -> dict[str, int]:

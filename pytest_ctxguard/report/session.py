@@ -15,7 +15,7 @@ from pytest_ctxguard.prefix.recorded import recorded_calls, recorded_requests
 from pytest_ctxguard.prefix.rules import Rule
 from pytest_ctxguard.prefix.simulate import CachedCall, simulate
 from pytest_ctxguard.report.agreement import render_reused, reused_json
-from pytest_ctxguard.report.reading import printable
+from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.transcript.model import Call, Transcript
 from pytest_ctxguard.transcript.reuse import Reuse, reuse

