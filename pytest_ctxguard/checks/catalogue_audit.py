@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
-from pytest_ctxguard.tokens.catalogue import Catalogue, audit
+from pytest_ctxguard.tokens.catalogue import Catalogue, audit, definitions_sent
 from pytest_ctxguard.tokens.exactness import approximate_note
 
 
@@ -57,23 +57,25 @@ class CatalogueAudit:
         """
         replay = case.replay
         catalogue = audit(replay.transcript, counter=replay.counter)
-        share = catalogue.over_run(catalogue.definitions) / replay.tokens.billed
+        offered = [step.request.offered(replay.transcript) for step in replay.steps]
+        sent = definitions_sent(replay.transcript, offered, counter=replay.counter)
+        share = sent / replay.tokens.billed
         summary = (
             f"{len(catalogue.tools)} tools, {catalogue.definitions:,} tokens a request, "
             f"{share:.0%} of what is billed; {len(catalogue.never_called)} never called; "
             f"{catalogue.unknown_calls} calls of tools that do not exist"
         )
         summary += approximate_note(replay.counter)
-        return Judgement(describe(self), summary, tuple(self._findings(case, catalogue, share)))
+        return Judgement(describe(self), summary, tuple(self._findings(case, catalogue, sent)))
 
-    def _findings(self, case: Case, catalogue: Catalogue, share: float) -> Iterator[Finding]:
+    def _findings(self, case: Case, catalogue: Catalogue, sent: int) -> Iterator[Finding]:
         idle = catalogue.never_called
         if catalogue.unknown_calls > self.max_unknown_calls:
             yield self._unknown(case, catalogue)
         if self.max_never_called is not None and len(idle) > self.max_never_called:
             yield self._never_called(case, catalogue)
-        if self.max_share is not None and share > self.max_share:
-            yield self._too_much(case, catalogue, share)
+        if self.max_share is not None and sent / case.replay.tokens.billed > self.max_share:
+            yield self._too_much(case, catalogue, sent)
 
     def _unknown(self, case: Case, catalogue: Catalogue) -> Finding:
         calls = catalogue.unknown_calls
@@ -101,15 +103,16 @@ class CatalogueAudit:
             remedy="offer them where they are needed, or take them out",
         )
 
-    def _too_much(self, case: Case, catalogue: Catalogue, share: float) -> Finding:
+    def _too_much(self, case: Case, catalogue: Catalogue, sent: int) -> Finding:
         tokens, trimmed = catalogue.definitions, catalogue.trimmed
+        billed = case.replay.tokens.billed
         dearest = max(catalogue.tools, key=lambda tool: tool.tokens)
         return Finding(
             rule=f"{self.marker}.share",
-            what=f"the tool definitions are {share:.1%} of all input tokens billed",
+            what=f"the tool definitions are {sent / billed:.1%} of all input tokens billed",
             where=case.place(f"the dearest is {dearest.name!r} with {dearest.tokens:,} tokens"),
-            measured=f"{tokens:,} tokens a request, {catalogue.over_run(tokens):,} of "
-            f"{case.replay.tokens.billed:,} over {catalogue.requests} calls",
+            measured=f"{tokens:,} tokens a request, {sent:,} of "
+            f"{billed:,} over {len(case.replay.steps)} calls",
             allowed=f"{self.max_share:.1%}",
             why="they are sent again at every call, whatever is asked",
             remedy=f"descriptions of one sentence and none of parameters: {trimmed.short:,} tokens "

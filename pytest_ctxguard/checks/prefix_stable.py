@@ -50,8 +50,13 @@ class PrefixMoves:
         return self.section
 
     def judge(self, case: Case) -> Judgement:
-        """Count the breaks; a finding for each beyond those allowed."""
-        moved = [change for change in compared(case) if self.covers(change)]
+        """Count the breaks; a finding for each beyond those allowed.
+
+        Raises:
+            UsageError: there are fewer than two calls to compare.
+        """
+        found = compared(case, marker=self.marker)
+        moved = [change for change in found if self.covers(change)]
         summary = f"{len(moved)} of {self.at_most} moves: {self.reason}"
         if len(moved) <= self.at_most:
             return Judgement(describe(self), summary, requests=len(case.replay.steps))
@@ -103,12 +108,7 @@ class PrefixStable:
         Raises:
             UsageError: there are fewer than two calls to compare, or no rules of this name.
         """
-        found = compared(case, provider=self.provider)
-        if not found:
-            raise UsageError(
-                f"{self.marker} compares each call with the one before, and transcript "
-                f"{case.replay.transcript.name!r} has one call"
-            )
+        found = compared(case, marker=self.marker, provider=self.provider)
         counted = _unexcused(found, case)
         breaks = [change for change in counted if change.breaks]
         shared = sum(change.shared_tokens for change in counted)
@@ -130,9 +130,18 @@ class PrefixStable:
         return Judgement(describe(self), summary, findings, requests=len(case.replay.steps))
 
 
-def compared(case: Case, *, provider: str = "") -> tuple[Change, ...]:
-    """Return the changes of a replay, in a provider's order of sections."""
+def compared(case: Case, *, marker: str, provider: str = "") -> tuple[Change, ...]:
+    """Return the changes of a replay, in a provider's order of sections.
+
+    Raises:
+        UsageError: there are fewer than two calls, or no rules of this name.
+    """
     replay = case.replay
+    if len(replay.steps) < 2:
+        raise UsageError(
+            f"{marker} compares each call with the one before, and transcript "
+            f"{replay.transcript.name!r} has one call"
+        )
     if not provider:
         return replay.changes
     order = find_rule(case.rules(), provider).order

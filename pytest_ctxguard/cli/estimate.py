@@ -110,7 +110,10 @@ def fit(
         kinds=kinds if named else None,
     )
     if write is not None:
-        write.write_text(module_source(found, against=against), encoding="utf-8")
+        try:
+            write.write_text(module_source(found, against=against), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--write {write}: cannot be written ({error.strerror})") from error
     if as_json:
         click.echo(json.dumps(fit_json(found, against=against), indent=2))
         return

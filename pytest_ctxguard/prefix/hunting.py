@@ -85,10 +85,12 @@ def hunt(
         leave_out: variations that are not tried; of a step of the clock, longer ones, too.
 
     Raises:
-        UsageError: the builder returns something else, has no name by which another process
-            imports it, or an argument is wrong.
+        UsageError: the builder is no function, returns something else, has no name by which
+            another process imports it, or an argument is wrong.
     """
     _check(leave_out)
+    if not callable(builder):
+        raise UsageError(f"builder={builder!r} is no function that returns a request")
     given = {
         key: value for key, value in (("tools", tools), ("history", history)) if value is not None
     }

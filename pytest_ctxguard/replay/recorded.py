@@ -18,6 +18,7 @@ from pytest_ctxguard.prefix.sent import Sent, as_json, bare
 from pytest_ctxguard.replay.origin import INSERTED, Origin
 from pytest_ctxguard.replay.values import Replay, Request, Step
 from pytest_ctxguard.tokens.buckets import Counter
+from pytest_ctxguard.transcript.facts import check_named
 from pytest_ctxguard.transcript.messages import Message, full_text
 from pytest_ctxguard.transcript.model import Call, Fact, Transcript
 from pytest_ctxguard.transcript.runs import name as tool_name
@@ -44,7 +45,8 @@ def as_recorded(
         label: the name given to it.
 
     Raises:
-        UsageError: there is no call, or a fact is not stated where it is said to be planted.
+        UsageError: there is no call, a fact is not stated where it is said to be planted, or two
+            have one name.
     """
     called = recorded_calls(runs)
     requests = recorded_requests(runs, counter=counter)
@@ -160,8 +162,9 @@ def _check_facts(transcript: Transcript) -> None:
     """Refuse a fact that is not where it is said to be: it could be lost unseen.
 
     Raises:
-        UsageError: with the first message that states it.
+        UsageError: with the first message that states it; or two have one name.
     """
+    check_named(transcript.facts)
     texts = [full_text(message) for message in transcript.messages]
     for fact in transcript.facts:
         if fact.planted_at < len(texts) and fact.mentions(texts[fact.planted_at]):

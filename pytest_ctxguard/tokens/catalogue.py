@@ -10,6 +10,7 @@ from collections import Counter as Multiset
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import groupby
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.buckets import Counter
@@ -145,7 +146,7 @@ def audit(transcript: Transcript, *, counter: Counter) -> Catalogue:
             "there is no catalogue to audit. Not every recorder keeps definitions; request bodies, "
             "cassettes and the project's own format do (docs/transcripts.md)."
         )
-    lead = [message for message in transcript.messages[:1] if is_instruction(message)]
+    lead = _lead(transcript)
 
     def count(*definitions: Tool) -> int:
         return counter.count(lead, tools=definitions, generation_prompt=False)
@@ -178,6 +179,28 @@ def audit(transcript: Transcript, *, counter: Counter) -> Catalogue:
             both=count(*_chosen(short, used)) - system,
         ),
     )
+
+
+def definitions_sent(
+    transcript: Transcript, offered: Sequence[Sequence[Tool]], *, counter: Counter
+) -> int:
+    """Return the tokens of the definitions that a session's requests have, all together.
+
+    Args:
+        transcript: whose system message stands before them.
+        offered: the tools of each request, in order; they need not be those of the transcript.
+        counter: exact counter of requests.
+    """
+    lead = _lead(transcript)
+    without = counter.count(lead, generation_prompt=False)
+    return sum(
+        (counter.count(lead, tools=tools, generation_prompt=False) - without) * len(list(alike))
+        for tools, alike in groupby(offered)
+    )
+
+
+def _lead(transcript: Transcript) -> list[Message]:
+    return [message for message in transcript.messages[:1] if is_instruction(message)]
 
 
 def _called(messages: Sequence[Message]) -> Multiset[str]:

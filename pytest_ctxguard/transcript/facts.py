@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.transcript.matching import MATCHES, normalised
@@ -27,13 +27,26 @@ def check_facts(transcript: Transcript) -> None:
     Raises:
         UsageError: there is one, or two have one name.
     """
-    names = [fact.name for fact in transcript.facts]
+    check_named(transcript.facts)
     for fact in transcript.facts:
-        if names.count(fact.name) > 1:
-            raise UsageError(f"two facts are named {fact.name!r}; rename one")
         problem = problem_of(fact, transcript)
         if problem:
             raise UsageError(f"fact {fact.name!r}: {problem}")
+
+
+def check_named(facts: Sequence[Fact]) -> None:
+    """Refuse what is no fact, and facts that a promise could not tell apart.
+
+    Raises:
+        UsageError: there is something else, or two have one name.
+    """
+    for fact in facts:
+        if not isinstance(fact, Fact):
+            raise UsageError(f"facts: {fact!r} is no Fact; give Fact(name=…, value=…, …)")
+    names = [fact.name for fact in facts]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two facts are named {name!r}; rename one")
 
 
 def problem_of(fact: Fact, transcript: Transcript) -> str | None:

@@ -4,8 +4,10 @@ import pytest
 
 from pytest_ctxguard.checks.catalogue_audit import CatalogueAudit
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.replay.recorded import as_recorded
 from tests.factories import (
     ApproximateLetters,
+    LetterCounter,
     assistant,
     call,
     calling,
@@ -82,6 +84,22 @@ def test_the_share_of_the_definitions_is_held():
     assert finding.allowed == "30.0%"
     share = 60 / replay.tokens.billed
     assert judged("page", max_share=share)[0].verdict == "pass"
+
+
+def test_of_recorded_traffic_the_definitions_that_were_sent_are_counted():
+    """One call of two is on record, and was offered one tool of three."""
+    transcript = session(
+        messages=(system(), user("Look."), calling(call("c", "page")), result("ok", "c")),
+        recorded={2: {"exchange": 1, "tools": ["page"]}},
+        tools=TOOLS,
+        facts=(),
+    )
+    replay = as_recorded([transcript], counter=LetterCounter())
+    share = 10 / replay.tokens.billed
+    judgement = CatalogueAudit(max_share=share / 2).judge(case_of(replay))
+    (finding,) = judgement.findings
+    assert finding.measured.endswith(f", 10 of {replay.tokens.billed} over 1 calls")
+    assert CatalogueAudit(max_share=share).judge(case_of(replay)).verdict == "pass"
 
 
 def test_each_argument_has_a_finding_of_its_own():

@@ -77,6 +77,8 @@ def test_more_breaks_than_can_be_shown_are_counted():
 def test_one_call_has_nothing_to_be_compared_with():
     with pytest.raises(UsageError, match="transcript 'small' has one call"):
         judged(PrefixStable(), list, messages=(user("a"),))
+    with pytest.raises(UsageError, match="transcript 'small' has one call"):
+        judged(PrefixMoves(reason="by design"), list, messages=(user("a"),))
 
 
 def test_the_provider_says_in_which_order_sections_stand():

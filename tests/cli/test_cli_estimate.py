@@ -110,6 +110,13 @@ def test_fit_as_json(estimate):
     assert printed["whole"][0]["under"] == 0
 
 
+def test_a_module_that_cannot_be_written_is_an_error(estimate, tmp_path):
+    missing = tmp_path / "missing" / "ours.py"
+    done = estimate("fit", "--against", "qwen2.5", "--kind", "hex", "--write", missing)
+    assert isinstance(done.exception, UsageError)
+    assert "ours.py: cannot be written (No such file or directory)" in str(done.exception)
+
+
 def test_a_margin_without_a_bound_is_an_error(estimate):
     done = estimate("fit", "--against", "qwen2.5", "--margin", "0.1")
     assert isinstance(done.exception, UsageError)

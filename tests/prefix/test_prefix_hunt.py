@@ -40,6 +40,11 @@ def test_the_smallest_step_of_the_clock_that_moves_it(builder, variation):
     assert moves(builder, leave_out=(*NO_PROCESS, variation)) == []
 
 
+def test_a_request_in_the_place_of_its_builder_is_refused():
+    with pytest.raises(UsageError, match="is no function that returns a request"):
+        prefix_hunt([user("a")])
+
+
 def test_what_differs_each_time_is_found_before_all_else():
     [(variation, _)] = moves(builders.unique, leave_out=NO_PROCESS)
     assert variation == "again"

@@ -121,6 +121,13 @@ def test_what_was_really_sent_is_there_whatever_runs_there_are():
                 assert origin.index is None or history[origin.index] == message
 
 
+def test_what_is_no_fact_and_a_second_fact_of_one_name_are_refused():
+    with pytest.raises(UsageError, match=r"'employee' is no Fact; give Fact\(name"):
+        recorded(facts=["employee"])
+    with pytest.raises(UsageError, match="two facts are named 'employee'"):
+        recorded(facts=[employee()])
+
+
 def test_a_fact_that_is_not_where_it_is_said_to_be_is_refused():
     with pytest.raises(UsageError, match="message 2 of 'small' does not state '4417'; message 1 "):
         recorded(facts=[employee(name="other", planted_at=2)])

@@ -65,10 +65,10 @@ def test_patches_are_bounded(width, height, model):
     assert image_tokens(width, height, model=model) <= most + 1
 
 
-def test_every_price_says_where_and_when_it_was_read():
+def test_every_price_says_where_and_when_it_stood():
     for price in PRICES.values():
         assert "." in price.source
-        assert price.read.startswith("20")
+        assert price.as_of.startswith("20")
 
 
 def test_a_model_without_a_price_is_refused():

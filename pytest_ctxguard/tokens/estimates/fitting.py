@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -90,9 +91,10 @@ def fit(
         kinds: names of the kinds of content; the same.
 
     Raises:
-        UsageError: the margin is negative, or has no bound to widen; or an unknown name.
+        UsageError: the margin is no share of 0 or more, or has no bound to widen; or an unknown
+            name.
     """
-    if margin < 0 or (margin and not never_under):
+    if not 0 <= margin < math.inf or (margin and not never_under):
         raise UsageError(f"margin={margin}: a share, 0 or more, of a fit that is never under")
     solve = partial(_constants, reference, never_under=never_under, margin=margin)
     texts = [sample.text for sample in samples(takes="text", scripts=scripts, kinds=kinds)]

@@ -88,7 +88,15 @@ def test_a_counter_of_characters_is_found_out_exactly():
     assert set(found.constants) >= {"digit", "CYRILLIC", "emoji"}
 
 
-@pytest.mark.parametrize("options", [{"margin": 0.1}, {"margin": -0.1, "never_under": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"margin": 0.1},
+        {"margin": -0.1, "never_under": True},
+        {"margin": float("nan"), "never_under": True},
+        {"margin": float("inf"), "never_under": True},
+    ],
+)
 def test_a_margin_needs_a_bound(options):
     with pytest.raises(UsageError, match="a share, 0 or more, of a fit that is never under"):
         fit(Reference("letters", len, None), **options)
