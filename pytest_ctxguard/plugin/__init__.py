@@ -1,7 +1,7 @@
 """The pytest plugin: entry point ``ctxguard``.
 
 This module is imported in every pytest run of everyone who installed the package, so it
-imports nothing but pytest and its two light neighbours.
+imports nothing but pytest and its light neighbours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pytest_ctxguard.plugin.fixtures import (
     ctx_summariser,
     ctx_transcript,
 )
-from pytest_ctxguard.plugin.options import MARKERS, add_options
+from pytest_ctxguard.plugin.names import MARKERS
+from pytest_ctxguard.plugin.options import add_options
 
 __all__ = [
     "ctx_agent",

@@ -17,13 +17,8 @@ from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
 from pytest_ctxguard.plugin.estimating import read_bounds
 from pytest_ctxguard.plugin.judging import judge_record
 from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
-from pytest_ctxguard.plugin.options import (
-    DEFAULT_COUNTER,
-    is_guarded,
-    is_worker,
-    read_settings,
-    worker_count,
-)
+from pytest_ctxguard.plugin.names import is_guarded
+from pytest_ctxguard.plugin.options import DEFAULT_COUNTER, is_worker, read_settings, worker_count
 from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
 from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
 from pytest_ctxguard.plugin.recording import noted, recorded

@@ -1,45 +1,14 @@
-"""Options, ini keys and markers; and the one place that decides which of them counts."""
+"""Options and ini keys; and the one place that decides which of them counts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-MARKERS: Mapping[str, str] = {
-    'ctx_wellformed(provider="openai")': "every request is one the provider accepts",
-    "ctx_budget(limit)": "every request has at most this many tokens; the policy's budget, too",
-    "ctx_carried(*facts, at=None, budgets=None)": "the facts are in every probe request",
-    "ctx_absent(*facts, at=None)": "the facts' values are in no probe request",
-    "ctx_lifetime(*facts, strict=False)": "each fact is sent as long as it holds, and no longer",
-    "ctx_answered(*facts, at_least=1, max_lost=0)": "the model answers this many wordings",
-    "ctx_unanswered(*facts)": "the model never gives the facts' values, or those they supersede",
-    'ctx_honest(announce="cleared", phrases=())': "the policy acts, and says what it cleared",
-    "ctx_no_repeats(min_tokens=100, allowed=())": "no block of text stands in a request twice",
-    "ctx_summary(window=None, max_output=None, in_a_row=3)": "what its summariser is asked helps",
-    "ctx_summariser_faults(faults=(), in_a_row=3, fallback=False)": "it survives a bad summariser",
-    "ctx_needle_recall(trials=None, at_least=None, min_rate=None, alpha=0.05, max_lost=None, "
-    "margin=None, depth=None, records=None)": "needles are found, in every cell",
-    "ctx_catalogue(max_unknown_calls=0, max_never_called=None, max_share=None)": "no tool is "
-    "called that does not exist, and the definitions are worth their tokens",
-    'ctx_token_cost(max_increase=None, provider="", max_total=None, pace=None)': "the input's cost",
-    'ctx_prefix_stable(min_reuse=0.8, provider="")': "each request begins as the one before it",
-    'ctx_prefix_moves(reason, at_most=1, section="")': "the prefix breaks so often, on purpose",
-    "ctx_estimator(against, max_under, max_over, scripts=None, kinds=None)": "a token estimator "
-    "errs by no more, either way",
-    "ctx_policy_laws(policy=None, declares=(), …)": "the policy keeps the laws on any history",
-    "ctx_transcripts(*patterns)": "parametrise ctx_transcript with the transcripts that match",
-    "ctx_cassette(name=None, ignore=(), also=(), record=None)": "how ctx_record records this test",
-}
-MARKER_NAMES = tuple(usage.partition("(")[0] for usage in MARKERS)
-FIXTURE_NAMES = (
-    "ctx_agent", "ctx_behaviour", "ctx_estimate", "ctx_policy_laws", "ctx_recall", "ctx_record",
-    "ctx_replay", "ctx_server", "ctx_session", "ctx_summariser", "ctx_transcript",
-)  # fmt: skip
 DEFAULT_COUNTER = "qwen2.5"
 RECORD_MODES = ("none", "once", "new_episodes", "all")  # vcrpy's names
 
@@ -311,13 +280,3 @@ def worker_count(config: pytest.Config) -> int:
     specs = config.getoption("tx", None) or ()  # xdist's: popen, 3*popen, …
     counts = [spec.partition("*")[0] for spec in specs]
     return sum(int(count) if count.isdecimal() else 1 for count in counts)
-
-
-def is_guarded(item: pytest.Item) -> bool:
-    """Tell whether a test has a ctx mark or uses a ctx fixture.
-
-    Any mark that begins with ``ctx_`` counts, so that a misspelt one is noticed.
-    """
-    return any(mark.name.startswith("ctx_") for mark in item.iter_markers()) or any(
-        name in FIXTURE_NAMES for name in getattr(item, "fixturenames", ())
-    )

@@ -10,7 +10,7 @@ from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, make_promises
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.plugin.options import MARKER_NAMES
+from pytest_ctxguard.plugin.names import MARKER_NAMES
 
 
 def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.checks.estimator import EstimatorBound
-from pytest_ctxguard.plugin import fixtures, options
+from pytest_ctxguard.plugin import fixtures, names
 from tests.plugin.project import Project
 
 PLAIN = "def test_plain(): pass"
@@ -33,19 +33,19 @@ def test_every_check_is_a_registered_marker_with_its_own_signature() -> None:
     expected.add(usage(EstimatorBound))
     expected |= {"ctx_transcripts(*patterns)", cassette, laws}
 
-    assert set(options.MARKERS) == expected
+    assert set(names.MARKERS) == expected
 
 
 def test_the_guarded_fixtures_are_those_the_plugin_defines() -> None:
     defined = [name for name in vars(fixtures) if name.startswith("ctx_")]
 
-    assert sorted(options.FIXTURE_NAMES) == sorted(defined)
+    assert sorted(names.FIXTURE_NAMES) == sorted(defined)
 
 
 def test_markers_are_listed(project: Project) -> None:
     text = project.run("--markers").text
 
-    for signature, meaning in options.MARKERS.items():
+    for signature, meaning in names.MARKERS.items():
         assert f"@pytest.mark.{signature}: {meaning}" in text
 
 
