@@ -40,7 +40,8 @@ EXPERIMENTS: Mapping[str, Sequence[str]] = {
         "pytest-ctxguard", "drift", "incident-40", "--budget", "3000", "--fresh",
         "--json",
     ),
-    "flips": ("python", "benchmarks/flips.py", "--depths", "3", "--trials", "16", "--json"),
+    "next-steps": ("python", "benchmarks/next_steps.py"),
+    "flips": ("python", "benchmarks/flips.py", "--depths", "3", "--trials", "12", "--json"),
 }  # fmt: skip
 """Name -> the command; programs are those beside this Python."""
 
