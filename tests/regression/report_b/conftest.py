@@ -9,7 +9,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--everything",
         action="store_true",
-        help="Run all of report B's experiments, about half an hour, and not a selection.",
+        help="Run all of report B's experiments, about a quarter of an hour, and not a selection.",
     )
 
 
