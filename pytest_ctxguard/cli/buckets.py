@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pytest_ctxguard.cli.counting import COUNTER
+from pytest_ctxguard.cli.options import BUDGET, COUNTER, TRANSCRIPTS
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import Entry, Setting, reference_policies
 from pytest_ctxguard.replay.run import Plan, run
@@ -19,18 +19,13 @@ from pytest_ctxguard.transcript.library import find
 @click.command()
 @click.argument("transcript")
 @click.option("--policy", "name", default="full-history", show_default=True, metavar="NAME")
-@click.option("--budget", type=click.IntRange(min=1), default=4000, show_default=True)
+@BUDGET
 @click.option(
     "--by",
     type=click.Choice(["turn", "call"]),
     help="A row for each; default turn, of a session that has several.",
 )
-@click.option(
-    "--transcripts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own transcripts; repeatable.",
-)
+@TRANSCRIPTS
 @COUNTER
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, call by call.")
 def buckets(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pytest_ctxguard.cli.asking import means
+from pytest_ctxguard.cli.options import BUDGET, FRESH, MODEL, TRANSCRIPTS
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.catalogue import Setting, reference_policies
 from pytest_ctxguard.recall.drift import drift as drifted
@@ -21,8 +22,8 @@ from pytest_ctxguard.transcript.library import find
 @click.command()
 @click.argument("transcript")
 @click.option("--policy", default="compaction", show_default=True, help="One that summarises.")
-@click.option("--budget", type=click.IntRange(min=1), default=4000, show_default=True)
-@click.option("--model", metavar="NAME", help="Model name, GGUF file or converted folder.")
+@BUDGET
+@MODEL
 @click.option(
     "--summary-tokens",
     type=click.IntRange(min=1),
@@ -30,13 +31,8 @@ from pytest_ctxguard.transcript.library import find
     show_default=True,
     help="Longest summary.",
 )
-@click.option(
-    "--transcripts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own transcripts; repeatable.",
-)
-@click.option("--fresh", is_flag=True, help="Use no answers kept by earlier runs.")
+@TRANSCRIPTS
+@FRESH
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def drift(
     transcript: str,

@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 
 from pytest_ctxguard.cli.asking import means
+from pytest_ctxguard.cli.options import BUDGET, FRESH, MODEL, TRANSCRIPTS
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.catalogue import Entry, reference_policies
+from pytest_ctxguard.policies.catalogue import Entry, policy_named, reference_policies
 from pytest_ctxguard.policies.catalogue import Setting as Made
 from pytest_ctxguard.recall.needles.depths import SPACINGS, Spacing, given_depths
 from pytest_ctxguard.recall.needles.haystack import LAYOUTS, Layout
@@ -57,9 +58,9 @@ def recall() -> None:
     help="How many of the other records look like the answer; default all.",
 )
 @click.option("--policy", "name", default="full-history", show_default=True, metavar="NAME")
-@click.option("--budget", type=click.IntRange(min=1), default=4000, show_default=True)
-@click.option("--model", metavar="NAME", help="Model name, GGUF file or converted folder.")
-@click.option("--fresh", is_flag=True, help="Use no answers kept by earlier runs.")
+@BUDGET
+@MODEL
+@FRESH
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, each trial with its recipe.")
 def run(
     haystack: str,
@@ -115,12 +116,7 @@ def run(
 
 @recall.command()
 @click.argument("recipe")
-@click.option(
-    "--transcripts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own transcripts; repeatable.",
-)
+@TRANSCRIPTS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the messages.")
 def rebuild(recipe: str, transcripts: tuple[Path, ...], as_json: bool) -> None:
     """Print the uncut prompt of a trial from its RECIPE, which reports show.
@@ -165,9 +161,7 @@ def _entry(name: str) -> Entry:
             f"{name} is made for the facts of one transcript, and a recall has many; there are: "
             f"{', '.join(known)}"
         )
-    if name not in known:
-        raise UsageError(f"no policy is named {name!r}; there are: {', '.join(known)}")
-    return known[name]
+    return policy_named(name, known)
 
 
 def _numbers(option: str, text: str, *, whole: bool = False) -> list[float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pytest_ctxguard.cli.counting import COUNTER
+from pytest_ctxguard.cli.options import COUNTER
 from pytest_ctxguard.cli.sessions import FILE, RUN
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.prefix.providers import told_provider

@@ -13,9 +13,9 @@ from time import monotonic
 import click
 
 from pytest_ctxguard.cli.asking import Means, means
-from pytest_ctxguard.cli.counting import COUNTER
+from pytest_ctxguard.cli.options import BUDGET, COUNTER, FRESH, MODEL, TRANSCRIPTS
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.policies.catalogue import Entry, Setting, reference_policies
+from pytest_ctxguard.policies.catalogue import Entry, Setting, policy_named, reference_policies
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.answers import Answers, questions
 from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
@@ -32,7 +32,7 @@ from pytest_ctxguard.transcript.library import find
 @click.argument("transcript")
 @click.option("--policy", "names", multiple=True, metavar="NAME", help="A policy; repeatable.")
 @click.option("--policies", type=click.Choice(["all"]), help="Every reference policy.")
-@click.option("--budget", type=click.IntRange(min=1), default=4000, show_default=True)
+@BUDGET
 @click.option(
     "--tier",
     type=click.Choice(["structure", "model"]),
@@ -40,7 +40,7 @@ from pytest_ctxguard.transcript.library import find
     show_default=True,
     help="structure asks no model.",
 )
-@click.option("--model", metavar="NAME", help="Model name, GGUF file or converted folder.")
+@MODEL
 @click.option(
     "--summary-tokens",
     type=click.IntRange(min=1),
@@ -48,14 +48,9 @@ from pytest_ctxguard.transcript.library import find
     show_default=True,
     help="Longest summary of the policies that summarise.",
 )
-@click.option(
-    "--transcripts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own transcripts; repeatable.",
-)
+@TRANSCRIPTS
 @COUNTER
-@click.option("--fresh", is_flag=True, help="Use no answers kept by earlier runs.")
+@FRESH
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def table(
     transcript: str,
@@ -116,10 +111,8 @@ def table(
 def _choose(names: Sequence[str], *, everything: bool) -> Mapping[str, Entry]:
     """Return the policies asked for; all of them when none is named."""
     known = reference_policies()
-    for name in names:
-        if name not in known:
-            raise UsageError(f"no policy is named {name!r}; there are: {', '.join(known)}")
-    return known if everything or not names else {name: known[name] for name in names}
+    named = {name: policy_named(name, known) for name in names}
+    return known if everything or not names else named
 
 
 def _summarising(chosen: Mapping[str, Entry], *, named: Sequence[str]) -> tuple[str, ...]:

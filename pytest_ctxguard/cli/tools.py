@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pytest_ctxguard.cli.counting import COUNTER
+from pytest_ctxguard.cli.options import COUNTER, TRANSCRIPTS
 from pytest_ctxguard.tokens.catalogue import audit
 from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.transcript.library import find
@@ -15,12 +15,7 @@ from pytest_ctxguard.transcript.library import find
 
 @click.command()
 @click.argument("transcript")
-@click.option(
-    "--transcripts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own transcripts; repeatable.",
-)
+@TRANSCRIPTS
 @COUNTER
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tools(transcript: str, transcripts: tuple[Path, ...], counter_name: str, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_ctxguard.cli.counting import COUNTER
+from pytest_ctxguard.cli.options import COUNTER
 from pytest_ctxguard.cli.plant import plant
 from pytest_ctxguard.cli.sessions import FILE, RUN, check_output, write_session
 from pytest_ctxguard.tokens.counters.choosing import counter

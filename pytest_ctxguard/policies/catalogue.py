@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.policies.clear_tool_uses import ClearToolUses
 from pytest_ctxguard.policies.cutting import turn_numbers
 from pytest_ctxguard.policies.elide_tool_results import ElideToolResults
@@ -77,6 +78,17 @@ ENTRIES: tuple[Entry, ...] = (
 def reference_policies() -> Mapping[str, Entry]:
     """Return name -> entry of each reference policy, in report order."""
     return {entry.name: entry for entry in ENTRIES}
+
+
+def policy_named(name: str, known: Mapping[str, Entry]) -> Entry:
+    """Return one of these entries.
+
+    Raises:
+        UsageError: none is named so; the message lists those there are.
+    """
+    if name not in known:
+        raise UsageError(f"no policy is named {name!r}; there are: {', '.join(known)}")
+    return known[name]
 
 
 def _planted(transcript: Transcript) -> tuple[int, ...]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_ctxguard.errors import ModelMissing, UsageError
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.growing import Sum
 from pytest_ctxguard.tokens.images import image_size, image_tokens, images
 from pytest_ctxguard.tokens.openai_tools import definitions_text, name_and_arguments
 from pytest_ctxguard.tokens.packaged import PackagedFile, parse_ranks
+from pytest_ctxguard.tokens.tiktoken_runtime import encoding_type
 from pytest_ctxguard.transcript.messages import Message, content_text, tool_calls
 
 if TYPE_CHECKING:
@@ -172,16 +173,10 @@ def load_encoding(name: str) -> Encoding:
     """
     if name not in ENCODINGS:
         raise UsageError(f"no encoding is named {name!r}; there are: {', '.join(ENCODINGS)}")
-    try:
-        from tiktoken import Encoding
-    except ImportError as error:
-        raise ModelMissing(
-            "tiktoken is not installed, and it encodes OpenAI's tokens. "
-            f"Install it: pip install {EXTRA}"
-        ) from error
+    encoding = encoding_type("OpenAI's", install=EXTRA)
     known = ENCODINGS[name]
     ranks = read_ranks(name)
-    return Encoding(name, pat_str=known.split, mergeable_ranks=ranks, special_tokens={})
+    return encoding(name, pat_str=known.split, mergeable_ranks=ranks, special_tokens={})
 
 
 def read_ranks(name: str) -> dict[bytes, int]:

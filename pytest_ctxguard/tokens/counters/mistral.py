@@ -12,10 +12,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from pytest_ctxguard.errors import ModelMissing
 from pytest_ctxguard.tokens.counters.functions import definitions
 from pytest_ctxguard.tokens.packaged import PackagedFile
 from pytest_ctxguard.tokens.seen import parse_or_keep, see
+from pytest_ctxguard.tokens.tiktoken_runtime import encoding_type
 from pytest_ctxguard.transcript.messages import Message, tool_calls
 
 if TYPE_CHECKING:
@@ -133,14 +133,8 @@ def load_tekken() -> Encoding:
         ModelCorrupt: its file is another one.
     """
     data = json.loads(FILE.read())
-    try:
-        from tiktoken import Encoding
-    except ImportError as error:
-        raise ModelMissing(
-            "tiktoken is not installed, and it encodes Mistral's tokens. "
-            f"Install it: pip install {FILE.install}"
-        ) from error
+    encoding = encoding_type("Mistral's", install=FILE.install)
     settings = data["config"]
     size = settings["default_vocab_size"] - settings["default_num_special_tokens"]
     ranks = {base64.b64decode(row["token_bytes"]): row["rank"] for row in data["vocab"][:size]}
-    return Encoding("tekken", pat_str=settings["pattern"], mergeable_ranks=ranks, special_tokens={})
+    return encoding("tekken", pat_str=settings["pattern"], mergeable_ranks=ranks, special_tokens={})
