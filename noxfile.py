@@ -1,4 +1,4 @@
-"""Sessions that need environments of their own: the adapters, each on its pinned framework."""
+"""Sessions that need environments of their own: pytest 8 and 9, a framework, another's server."""
 
 from pathlib import Path
 
@@ -6,6 +6,24 @@ import nox
 
 ADAPTERS = Path("tests/policies/adapters")
 FRAMEWORKS = sorted(path.stem for path in (ADAPTERS / "requirements").glob("*.txt"))
+
+
+@nox.session(default=False)
+def pytest8(session: nox.Session) -> None:
+    """Test the plugin under pytest 8, without the model."""
+    _test_plugin(session, "pytest>=8,<9")
+
+
+@nox.session(default=False)
+def pytest9(session: nox.Session) -> None:
+    """Test the plugin under pytest 9, without the model."""
+    _test_plugin(session, "pytest>=9,<10")
+
+
+def _test_plugin(session: nox.Session, host: str) -> None:
+    session.install("-e", ".[dev]", host)
+    tests = session.posargs or ["-n2", "tests/plugin"]
+    session.run("pytest", "-q", "-m", "not model", *tests)
 
 
 @nox.session(python=False)
@@ -35,3 +53,10 @@ def adapter(session: nox.Session, framework: str) -> None:
         "--ctxguard-tier=structure",
         f"examples/frameworks/test_{framework}.py",
     )
+
+
+@nox.session(default=False)
+def endpoint(session: nox.Session) -> None:
+    """Test the endpoint backend against llama-cpp-python's server, compiled when installed."""
+    session.install("llama-cpp-python[server]>=0.3.36", "-e", ".", "hypothesis>=6.100")
+    session.run("pytest", "-m", "endpoint", "tests/endpoint", env={"CTXGUARD_ENDPOINT_TEST": "1"})

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from pytest_ctxguard.backend import Completion as Completion
     from pytest_ctxguard.backend import ToolCall as ToolCall
     from pytest_ctxguard.checks.agent import AgentRun as AgentRun
+    from pytest_ctxguard.checks.finding import Finding as Finding
+    from pytest_ctxguard.checks.finding import Judgement as Judgement
     from pytest_ctxguard.checks.guarded import GuardedReplay as Replay  # noqa: F401 - public name
     from pytest_ctxguard.checks.laws.judging import broken_law as broken_law
     from pytest_ctxguard.checks.prefix_hunt import prefix_hunt as prefix_hunt
+    from pytest_ctxguard.checks.promise import Case as Case
     from pytest_ctxguard.checks.summariser_faults import summariser_faults as summariser_faults
     from pytest_ctxguard.driver.limited import LimitedBackend as LimitedBackend
     from pytest_ctxguard.driver.run import drive as drive
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "AgentRun": "checks.agent:AgentRun",
     "Backend": "backend:Backend",
+    "Case": "checks.promise:Case",
     "ClearToolUses": "policies.clear_tool_uses:ClearToolUses",
     "Completion": "backend:Completion",
     "ContextGateFailure": "errors:ContextGateFailure",
@@ -67,7 +71,9 @@ _PUBLIC = {
     "ElideToolResults": "policies.elide_tool_results:ElideToolResults",
     "Fact": "transcript.model:Fact",
     "FactsOnly": "policies.facts_only:FactsOnly",
+    "Finding": "checks.finding:Finding",
     "Job": "driver.values:Job",
+    "Judgement": "checks.finding:Judgement",
     "LimitedBackend": "driver.limited:LimitedBackend",
     "NotedCompaction": "policies.noted_compaction:NotedCompaction",
     "PinnedAtEnd": "policies.pinned_at_end:PinnedAtEnd",

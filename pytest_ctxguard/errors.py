@@ -5,7 +5,8 @@
     CtxguardError
     ├── InputError              mend the file at the place named
     │   ├── TranscriptError     a transcript that cannot be read whole
-    │   └── BaselineError       a baseline file that cannot be read
+    │   ├── BaselineError       a baseline file that cannot be read
+    │   └── ReportError         a JSON report that cannot be read
     ├── UsageError              mend the call, marker or option
     │   └── FrameworkMissing    install the framework that an adapter adapts
     ├── PolicyError             mend the policy: it raised, or returned what is not a message list
@@ -19,9 +20,12 @@
     ├── BackendError            the model could not answer this request
     │   └── PromptTooLong       the prompt is beyond the context window
     └── ContextGateFailure      a promise was broken (also an AssertionError)
+        └── NothingChecked      there was nothing to judge, which no xfail excuses
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class CtxguardError(Exception):
@@ -46,6 +50,10 @@ class TranscriptError(InputError):
 
 class BaselineError(InputError):
     """A baseline file that cannot be read."""
+
+
+class ReportError(InputError):
+    """A JSON report of a run that cannot be read."""
 
 
 class UsageError(CtxguardError):
@@ -113,6 +121,18 @@ class PromptTooLong(BackendError):
 
 
 class ContextGateFailure(CtxguardError, AssertionError):
-    """One or more promises about the context were broken."""
+    """One or more promises about the context were broken.
+
+    Attributes:
+        verdict: ``inconclusive`` where the data cannot decide, which fails by default.
+    """
+
+    def __init__(self, message: str, *, verdict: Literal["fail", "inconclusive"] = "fail") -> None:
+        super().__init__(message)
+        self.verdict = verdict
 
     __module__ = "pytest_ctxguard"  # its public name, which every failing test prints
+
+
+class NothingChecked(ContextGateFailure):
+    """A guarded test ended without anything that could be judged."""

@@ -14,7 +14,7 @@ def tree():
     for line in (errors.__doc__ or "").splitlines():
         name = line.lstrip(" │├└─").split(" ")[0]
         if not name.endswith(
-            ("Error", "Missing", "Corrupt", "TooLong", "Failure", "Found", "Lost")
+            ("Error", "Missing", "Corrupt", "TooLong", "Failure", "Found", "Lost", "Checked")
         ):
             continue
         depth = (len(line) - len(line.lstrip(" │├└─")) - 4) // 4

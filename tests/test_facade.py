@@ -15,6 +15,7 @@ from pytest_ctxguard.errors import ContextGateFailure
 PUBLIC = [
     "AgentRun",
     "Backend",
+    "Case",
     "ClearToolUses",
     "Completion",
     "ContextGateFailure",
@@ -25,7 +26,9 @@ PUBLIC = [
     "ElideToolResults",
     "Fact",
     "FactsOnly",
+    "Finding",
     "Job",
+    "Judgement",
     "LimitedBackend",
     "NotedCompaction",
     "PinnedAtEnd",

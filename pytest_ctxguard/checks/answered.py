@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
-from pytest_ctxguard.checks.compare import NEAR_TIES, Standing, standing
+from pytest_ctxguard.checks.compare import NEAR_TIES, Standing, standing, standing_findings
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.panel import came_to, quote, summed_up, unusable
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
@@ -69,15 +69,15 @@ class Answered:
         findings = [finding for finding in found if finding]
         if len(lost) > self.max_lost:
             findings.append(self._lost(case, lost, before=before))
-        state = before.state or ("regressed" if lost else "unchanged")
-        if before.old is not None and not lost and answers.hits > before.old.value:
-            state = "improved"
+        state = before.state
+        if before.old is not None and (lost or answers.hits > before.old.value):
+            state = "regressed" if lost else "improved"
         return Judgement(
             describe(self),
             summed_up(answers),
-            tuple(findings),
+            standing_findings(case, findings),
             metrics={name: metric},
-            state=state,
+            states={name: state},
             requests=usable,
         )
 
@@ -130,6 +130,7 @@ class Answered:
             remedy=f"mend the policy, or accept: {case.accept}",
             inconclusive=before.numerics_differ,
             requests=len(lost),
+            baseline=True,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,8 +17,8 @@ class Against(Protocol):
     """What a metric is judged against, as :class:`~pytest_ctxguard.checks.promise.Case` has it."""
 
     @property
-    def recorded(self) -> Callable[[], Mapping[str, Metric] | None]:
-        """Gives metric name -> the baseline's value, or ``None`` while it is rewritten."""
+    def recorded(self) -> Callable[[], Mapping[str, Metric]]:
+        """Gives metric name -> the baseline's value."""
         ...
 
     @property
@@ -27,8 +27,18 @@ class Against(Protocol):
         ...
 
     @property
+    def updating(self) -> bool:
+        """Whether the baseline is rewritten: then nothing that it says fails."""
+        ...
+
+    @property
+    def record(self) -> str:
+        """The command that records what was measured for the first time."""
+        ...
+
+    @property
     def accept(self) -> str:
-        """The command that accepts what was measured."""
+        """The command that accepts what was measured in place of what is recorded."""
         ...
 
     def place(self, *parts: str) -> str:
@@ -42,13 +52,14 @@ class Standing:
 
     Attributes:
         old: the recorded metric, when it can be compared.
-        state: ``new`` or ``incomparable`` when it cannot, else empty.
+        state: ``new`` or ``incomparable`` when it cannot, else ``unchanged`` until the values are
+            compared.
         finding: what is wrong with that, if anything.
         differing: fields of the fingerprint in which it differs from the baseline's.
     """
 
     old: Metric | None = None
-    state: State | None = None
+    state: State = "unchanged"
     finding: Finding | None = None
     differing: tuple[str, ...] = ()
 
@@ -60,10 +71,7 @@ class Standing:
 
 def standing(case: Against, marker: str, *, name: str, metric: Metric) -> Standing:
     """Look a metric up in the baseline and say whether it can be compared."""
-    recorded = case.recorded()
-    if recorded is None:  # the baseline is being rewritten
-        return Standing(state="new")
-    old = recorded.get(name)
+    old = case.recorded().get(name)
     if old is None:
         return Standing(state="new", finding=_missing(case, marker, name=name, metric=metric))
     fields = differing(old.fingerprint, metric.fingerprint)
@@ -78,6 +86,7 @@ def standing(case: Against, marker: str, *, name: str, metric: Metric) -> Standi
                 allowed=f"{old.value}, with " + _fields(old, fields),
                 why="the two values were not measured with the same instrument",
                 remedy=f"undo the change of {', '.join(fields)}, or accept: {case.accept}",
+                baseline=True,
             ),
             differing=fields,
         )
@@ -94,8 +103,14 @@ def _missing(case: Against, marker: str, *, name: str, metric: Metric) -> Findin
         measured=str(metric.value),
         allowed="a recorded value, since CI is set",
         why="without one, a later regression could not be seen",
-        remedy=f"record it and commit the file: {case.accept}",
+        remedy=f"record it and commit the file: {case.record}",
+        baseline=True,
     )
+
+
+def standing_findings(against: Against, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that stand: all, or while the baseline is rewritten those not of it."""
+    return tuple(each for each in findings if not (against.updating and each.baseline))
 
 
 def _fields(metric: Metric, fields: tuple[str, ...]) -> str:

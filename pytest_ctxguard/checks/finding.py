@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pytest_ctxguard.baseline import Metric, State
+from pytest_ctxguard.baseline import Metric, State, worst
 from pytest_ctxguard.stats import Verdict
 
 
@@ -24,6 +24,7 @@ class Finding:
         remedy: what to do, or how to accept it.
         inconclusive: whether the data cannot decide.
         requests: how many requests show it; of one that is not about requests, 1.
+        baseline: whether it is about the baseline, and accepting what was measured mends it.
     """
 
     rule: str
@@ -35,6 +36,7 @@ class Finding:
     remedy: str
     inconclusive: bool = False
     requests: int = 1
+    baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Judgement:
         summary: one line for the report.
         findings: what is wrong; empty when kept.
         metrics: metric name -> what a baseline keeps.
-        state: what the metric is to the baseline, or empty.
+        states: metric name -> what it is to the baseline; empty of what is not compared with it.
         requests: how many requests were judged, those of probes included; 0: none as such.
     """
 
@@ -54,8 +56,13 @@ class Judgement:
     summary: str
     findings: tuple[Finding, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
-    state: State | Literal[""] = ""
+    states: Mapping[str, State] = field(default_factory=dict)
     requests: int = 0
+
+    @property
+    def state(self) -> State | Literal[""]:
+        """The worst state of its metrics, or empty."""
+        return worst(self.states.values())
 
     @property
     def counts(self) -> dict[str, int]:

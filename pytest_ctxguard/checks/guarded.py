@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_ctxguard.checks.catalogue import CHECKS
 from pytest_ctxguard.checks.finding import Finding, Judgement, render
-from pytest_ctxguard.checks.promise import Case, Promise, make_promises
+from pytest_ctxguard.checks.promise import Case, Promise, judge, make_promises
 from pytest_ctxguard.errors import ContextGateFailure, UsageError
 from pytest_ctxguard.prefix.cost import BreakEven, Cost
 from pytest_ctxguard.prefix.rules import Rule
@@ -83,16 +83,16 @@ class Judge:
     replay: GuardedReplay
 
     def __getattr__(self, name: str) -> Callable[..., Judgement]:
-        kind = _marked(name, "judge")
+        kind = _marked(name, "judge", further=self.replay.case.further)
 
-        def judge(*args: Any, **kwargs: Any) -> Judgement:
+        def judged(*args: Any, **kwargs: Any) -> Judgement:
             promises = make_promises(kind, args, kwargs)
             check_judgeable(promises, self.replay)
             if len(promises) > 1:
                 raise UsageError(f"replay.judge.{name} judges one fact at a time: {args!r}")
-            return promises[0].judge(self.replay.case)
+            return judge(promises[0], self.replay.case)
 
-        return judge
+        return judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +102,25 @@ class Checker:
     replay: GuardedReplay
 
     def __getattr__(self, name: str) -> Callable[..., tuple[Judgement, ...]]:
-        kind = _marked(name, "check")
+        kind = _marked(name, "check", further=self.replay.case.further)
 
-        def judge(*args: Any, **kwargs: Any) -> tuple[Judgement, ...]:
+        def checked(*args: Any, **kwargs: Any) -> tuple[Judgement, ...]:
             promises = make_promises(kind, args, kwargs)
             check_judgeable(promises, self.replay)
-            judgements = tuple(promise.judge(self.replay.case) for promise in promises)
+            judgements = tuple(judge(promise, self.replay.case) for promise in promises)
             for judgement in judgements:
                 self.replay.record(judgement)
             enforce(judgements, tolerate_inconclusive=self.replay.case.tolerate_inconclusive)
             return judgements
 
-        return judge
+        return checked
 
 
-def _marked(name: str, attribute: str) -> type[Any]:
-    kind = CHECKS.get(f"ctx_{name}")
+def _marked(name: str, attribute: str, *, further: Mapping[str, type[Any]]) -> type[Any]:
+    checks = {**CHECKS, **further}
+    kind = checks.get(f"ctx_{name}")
     if kind is None:
-        known = ", ".join(marker.removeprefix("ctx_") for marker in sorted(CHECKS))
+        known = ", ".join(marker.removeprefix("ctx_") for marker in sorted(checks))
         raise AttributeError(f"replay.{attribute} has no {name!r}; it has: {known}")
     return kind
 
@@ -171,4 +172,7 @@ def enforce(judgements: tuple[Judgement, ...], *, tolerate_inconclusive: bool = 
     findings = [finding for judgement in broken for finding in judgement.findings]
     head = f"{', '.join(j.promise for j in broken)}: {findings[0].what}"
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    raise ContextGateFailure(f"{head}{more}\n\n{render(findings)}")
+    raise ContextGateFailure(
+        f"{head}{more}\n\n{render(findings)}",
+        verdict="fail" if any(j.verdict == "fail" for j in broken) else "inconclusive",
+    )

@@ -12,15 +12,16 @@ from pytest_ctxguard.tokens.literals import control_literals
 
 
 def guard(case: Case, *, expect_identity: bool = False, control: Collection[str] = ()) -> Judgement:
-    """Find a mutated history, a policy that never acted although it had to, and forged turns.
+    """Find a mutated history, a policy that did nothing, requests without a message, forged turns.
 
     Args:
         case: the replay.
         expect_identity: whether the policy is meant to send everything.
         control: control tokens that act where content spells them; none where content is data.
     """
-    idle = None if expect_identity else _idle(case)
-    findings = [f for f in (_mutated(case), idle, _forged(case, control)) if f]
+    idle = None if expect_identity else _idle(case) or _untried(case)
+    found = (_mutated(case), idle, _empty(case), _forged(case, control))
+    findings = [finding for finding in found if finding]
     acted = sum(step.request.acted for step in case.replay.steps)
     summary = f"{sender(case.replay)} changed {acted} of {len(case.replay.steps)} requests"
     judged = len(list(named_requests(case.replay)))
@@ -59,6 +60,21 @@ def idle_finding(
     )
 
 
+def untried_finding(fixture: str, *, where: str, longest: int, budget: int) -> Finding:
+    """Return the finding of a policy that was given a budget which it never had to keep."""
+    return Finding(
+        rule=f"{fixture}.untried",
+        what="the history never exceeded the budget, so the policy had nothing to do",
+        where=where,
+        measured=f"{longest} tokens in the longest history",
+        allowed=f"a history of more than {budget} tokens, the budget",
+        why="nothing was tested: what is cut, and whether a fact outlives it, was not seen",
+        remedy="give a smaller budget, or a longer transcript; where the policy is meant to send "
+        f"everything here, say so with {fixture}(…, expect_identity=True)",
+        inconclusive=True,
+    )
+
+
 def _mutated(case: Case) -> Finding | None:
     hits = [(place, r.mutated) for place, r in named_requests(case.replay) if r.mutated]
     if not hits:
@@ -85,6 +101,33 @@ def _idle(case: Case) -> Finding | None:
         measured=f"{over[0].history_tokens} tokens of history at its first such call",
         budget=replay.budget,
         requests=len(over),
+    )
+
+
+def _untried(case: Case) -> Finding | None:
+    replay = case.replay
+    if replay.budget is None or not replay.takes_budget:
+        return None  # a budget that the policy does not know is the mark's limit alone
+    longest = max((step.history_tokens for step in replay.steps), default=0)
+    acted = any(request.acted for _, request in named_requests(replay))
+    if acted or longest > replay.budget:
+        return None
+    return untried_finding("ctx_replay", where=case.place(), longest=longest, budget=replay.budget)
+
+
+def _empty(case: Case) -> Finding | None:
+    hits = [place for place, request in named_requests(case.replay) if not request.messages]
+    if not hits:
+        return None
+    return Finding(
+        rule="ctx_replay.empty",
+        what="a request has no message",
+        where=case.place(hits[0]),
+        measured=f"{len(hits)} requests without a message",
+        allowed="none",
+        why="every provider refuses it; and what is not sent can break no promise",
+        remedy="have the policy keep the newest turn at least",
+        requests=len(hits),
     )
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
 from pytest_ctxguard.checks.finding import Finding, Judgement
-from pytest_ctxguard.checks.guards import idle_finding, mutated_finding
+from pytest_ctxguard.checks.guards import idle_finding, mutated_finding, untried_finding
 from pytest_ctxguard.checks.panel import shortened
-from pytest_ctxguard.checks.promise import Tier, require
+from pytest_ctxguard.checks.promise import ACCEPT, RECORD, Tier, require
 from pytest_ctxguard.checks.sample import SampleCell, SampleClaim
 from pytest_ctxguard.checks.sample_judging import judge_sample
 from pytest_ctxguard.errors import UsageError
@@ -26,17 +26,20 @@ class RecallCase:
     Attributes:
         recall: what was asked.
         model: identity of the backend, for fingerprints.
-        recorded: gives metric name -> the baseline's value, or ``None`` while the baseline is
-            rewritten; reads the file when first called.
+        recorded: gives metric name -> the baseline's value; reads the file when first called.
         require_recorded: whether a metric missing from the baseline fails (in CI).
-        accept: the command that accepts what was measured.
+        updating: whether the baseline is rewritten, so that nothing that it says fails.
+        record: the command that records what was measured for the first time.
+        accept: the command that accepts what was measured in place of what is recorded.
     """
 
     recall: Recall
     model: Callable[[], Mapping[str, str]]
-    recorded: Callable[[], Mapping[str, Metric] | None]
+    recorded: Callable[[], Mapping[str, Metric]]
     require_recorded: bool = False
-    accept: str = "pytest --ctxguard --ctxguard-update"
+    updating: bool = False
+    record: str = RECORD
+    accept: str = ACCEPT
 
     def place(self, *parts: str) -> str:
         """Return the five-part finding's *where*: haystack, policy, then the parts."""
@@ -147,9 +150,11 @@ class NeedleRecall(SampleClaim):
 
 
 def guard_recall(case: RecallCase, *, expect_identity: bool = False) -> Judgement:
-    """Find a mutated history, an idle policy, and cells of which nothing was answered."""
+    """Find a mutated history, a policy that had nothing to do, and cells without real answers."""
     recall = case.recall
-    findings = [_not_asked(case, cell) for cell in recall.cells if not _has_answers(cell)]
+    answered = [cell for cell in recall.cells if _has_answers(cell)]
+    findings = [_not_asked(case, cell) for cell in recall.cells if cell not in answered]
+    findings += [_not_heard(case, cell) for cell in answered if _is_deaf(cell)]
     if recall.mutated:
         trial, what = next(iter(recall.mutated.items()))
         findings.append(
@@ -171,6 +176,12 @@ def guard_recall(case: RecallCase, *, expect_identity: bool = False) -> Judgemen
                 hint=', and that the layout gives it something to cut (layout="turns")',
             )
         )
+    if recall.budget is not None and not (recall.over or recall.changed or expect_identity):
+        findings.append(
+            untried_finding(
+                "ctx_recall", where=case.place(), longest=recall.longest, budget=recall.budget
+            )
+        )
     total = sum(len(cell.needles) for cell in recall.sample.cells)
     summary = f"the policy changed a request in {recall.changed} of {total} trials"
     return Judgement("guard", summary, tuple(findings), requests=total)
@@ -183,7 +194,18 @@ def quoted(trial: Trial) -> str:
 
 
 def _has_answers(cell: Cell) -> bool:
-    return any(trial.outcome != "error" for trial in cell.trials)
+    return any(trial.outcome != "error" and trial.text.strip() for trial in cell.trials)
+
+
+def _is_deaf(cell: Cell) -> bool:
+    """Tell whether all needles, some of them in the request, had one answer that is none.
+
+    To abstain in the same words every time is an answer.
+    """
+    outcomes = {trial.outcome for trial in cell.trials}
+    wrong = cell.of > 1 and not outcomes & {"hit", "abstained"}
+    carried = any(trial.carried for trial in cell.trials)
+    return wrong and carried and len({trial.text for trial in cell.trials}) == 1
 
 
 def _not_asked(case: RecallCase, cell: Cell) -> Finding:
@@ -192,10 +214,32 @@ def _not_asked(case: RecallCase, cell: Cell) -> Finding:
         rule="ctx_recall.not-asked",
         what=f"none of the {cell.of} trials had an answer",
         where=case.place(*name, *map(quoted, cell.trials[:3])),
-        measured=f"{cell.of} of {cell.of} trials ended in an error",
+        measured=_unanswered(cell),
         allowed="one answer at least in each cell",
         why="misses and lost hits are counted among answers; here nothing was measured",
         remedy="mend what the error names; often the request is beyond the model's window",
+        inconclusive=True,
+        requests=cell.of,
+    )
+
+
+def _unanswered(cell: Cell) -> str:
+    errors = sum(trial.outcome == "error" for trial in cell.trials)
+    parts = [f"{errors} ended in an error"] if errors else []
+    parts += [f"{cell.of - errors} had an empty answer"] if errors < cell.of else []
+    return f"of {cell.of} trials {', and '.join(parts)}"
+
+
+def _not_heard(case: RecallCase, cell: Cell) -> Finding:
+    name = (f"cell {cell.name}",) if cell.name else ()
+    return Finding(
+        rule="ctx_recall.one-answer",
+        what=f"all {cell.of} trials had the same wrong answer",
+        where=case.place(*name, quoted(cell.trials[0])),
+        measured="0 hits, and 1 answer to all of them",
+        allowed="answers that depend on the question",
+        why="who answers does not read the request, so nothing was measured of the policy",
+        remedy="check the backend that answers, and the question; ask it by hand",
         inconclusive=True,
         requests=cell.of,
     )

@@ -17,6 +17,8 @@ from pytest_ctxguard.replay.again import Again
 from pytest_ctxguard.replay.values import Replay
 
 Tier = Literal["structure", "model"]
+RECORD = "pytest --ctxguard --ctxguard-update NODEID"
+ACCEPT = 'pytest-ctxguard accept NODEID --reason "…"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,28 +29,33 @@ class Case:
         replay: the replay.
         answers: asks the model for a fact's wordings; raises ModelError without a model.
         model: identity of the backend, for fingerprints.
-        recorded: gives metric name -> the baseline's value, or ``None`` while the baseline is
-            rewritten; reads the file when first called.
+        recorded: gives metric name -> the baseline's value; reads the file when first called.
         tolerate_inconclusive: whether what the data cannot decide passes.
         require_recorded: whether a metric missing from the baseline fails (in CI).
-        accept: the command that accepts what was measured.
+        updating: whether the baseline is rewritten, so that nothing that it says fails.
+        record: the command that records what was measured for the first time.
+        accept: the command that accepts what was measured in place of what is recorded.
         again: runs the replay again, with another summariser or transcript; ``None``: it cannot.
         rules: gives the rules of prompt caches, by name; reads a file of the user's when called.
         prices: gives what tokens cost, by the name of cache rules.
         promises: all that the test promises about replays.
+        further: the checks that a conftest adds, by marker.
     """
 
     replay: Replay
     answers: Callable[[str], Answers]
     model: Callable[[], Mapping[str, str]]
-    recorded: Callable[[], Mapping[str, Metric] | None]
+    recorded: Callable[[], Mapping[str, Metric]]
     tolerate_inconclusive: bool = False
     require_recorded: bool = False
-    accept: str = "pytest --ctxguard --ctxguard-update"
+    updating: bool = False
+    record: str = RECORD
+    accept: str = ACCEPT
     again: Again | None = None
     rules: Callable[[], Mapping[str, Rule]] = load_rules
     prices: Callable[[], Mapping[str, Prices]] = dict
     promises: tuple[Promise, ...] = ()
+    further: Mapping[str, type[Any]] = dataclasses.field(default_factory=dict)
 
     def place(self, *parts: str) -> str:
         """Return the five-part finding's *where*: transcript, policy, then the parts."""
@@ -76,6 +83,27 @@ class Promise(Marked, Protocol):
     def judge(self, case: Case) -> Judgement:
         """Judge one replay."""
         ...
+
+
+def judge(promise: Promise, case: Case) -> Judgement:
+    """Judge one replay.
+
+    Raises:
+        UsageError: what judges it, a conftest's perhaps, returns no judgement, or one that says
+            of nothing that it was looked at.
+    """
+    judgement: object = promise.judge(case)
+    if not isinstance(judgement, Judgement):
+        raise UsageError(
+            f"{promise.marker}: its judge returned {judgement!r}, not a pytest_ctxguard.Judgement"
+        )
+    looked = judgement.requests or judgement.findings or judgement.metrics
+    if promise.marker in case.further and not looked:
+        raise UsageError(
+            f"{promise.marker}: its judge found nothing in no request, so nothing was checked. "
+            "Return Judgement(…, requests=N): how many requests it looked at"
+        )
+    return judgement
 
 
 def describe(promise: Marked) -> str:

@@ -88,6 +88,7 @@ def _other_trials(
         allowed=f"the {len(before)} trials of the baseline",
         why="a hit is lost or kept only where a trial was asked before and now",
         remedy=f"record all of them: {against.accept}",
+        baseline=True,
     )
 
 
@@ -111,6 +112,7 @@ def _lost(
         why=NEAR_TIES if numerics_differ else "users will see the agent forget",
         remedy=f"mend the policy, or accept: {against.accept}",
         inconclusive=numerics_differ,
+        baseline=True,
     )
 
 
@@ -143,4 +145,5 @@ def _margin(
         if shown
         else "ask more trials, or allow a wider margin",
         inconclusive=not shown or numerics_differ,
+        baseline=True,
     )

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_ctxguard import stats
-from pytest_ctxguard.baseline import Metric, State
-from pytest_ctxguard.checks.compare import NUMERICS, Against, Standing, standing
+from pytest_ctxguard.baseline import Metric
+from pytest_ctxguard.checks.compare import NUMERICS, Against, Standing, standing, standing_findings
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import describe
 from pytest_ctxguard.checks.sample import SampleCell, SampleClaim
 from pytest_ctxguard.checks.sample_beside import beside
 from pytest_ctxguard.errors import UsageError
-
-WORST_FIRST: tuple[State, ...] = ("incomparable", "regressed", "new", "improved", "unchanged")
 
 
 def judge_sample(
@@ -57,13 +55,12 @@ def judge_sample(
         ).judge(fingerprint)
         for cell in cells
     ]
-    states = [each.state for each in judged if each.state]
     return Judgement(
         describe(claim),
         "; ".join(each.summary for each in judged),
         tuple(finding for each in judged for finding in each.findings),
         {metric: value for each in judged for metric, value in each.metrics.items()},
-        min(states, key=WORST_FIRST.index),
+        {metric: state for each in judged for metric, state in each.states.items()},
     )
 
 
@@ -91,7 +88,7 @@ class _Scene:
         )
         before = standing(self.against, claim.marker, name=self.metric, metric=metric)
         rate = claim.rate(trials=cell.planned, cells=self.cells)
-        summary, state = str(cell), before.state or "unchanged"
+        summary, state = str(cell), before.state
         findings = [*self._too_few(), *self._rate(rate)]
         if rate is not None:
             summary += f"; {thresholds(rate)}"
@@ -109,7 +106,13 @@ class _Scene:
             )
             findings += paired.findings
             summary, state = f"{summary}; {paired.summary}", paired.state
-        return Judgement(self.metric, summary, tuple(findings), {self.metric: metric}, state)
+        return Judgement(
+            self.metric,
+            summary,
+            standing_findings(self.against, findings),
+            metrics={self.metric: metric},
+            states={self.metric: state},
+        )
 
     def _require_decided(self) -> None:
         """Refuse a prefix of the trials that leaves the verdict open."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from pytest_ctxguard.baseline import Metric
-from pytest_ctxguard.checks.compare import standing
+from pytest_ctxguard.checks.compare import standing, standing_findings
 from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.checks.promise import Case, Tier, describe, is_count, require
 from pytest_ctxguard.prefix.cost import Cost, money, whole
@@ -102,8 +102,13 @@ class TokenCost:
             # decimal: as floats, 50 * (1 + 0.14) is a little less than 57
             if value > old * (1 + Decimal(str(self.max_increase or 0))):
                 findings.append(self._dearer(case, value, old=old, cost=cost))
-        metrics = {self.metric: metric}
-        return Judgement(describe(self), summary, tuple(findings), metrics, state or "")
+        return Judgement(
+            describe(self),
+            summary,
+            standing_findings(case, findings),
+            metrics={self.metric: metric},
+            states={self.metric: state},
+        )
 
     def _cost(self, case: Case) -> Cost | None:
         if not self.provider:
@@ -153,6 +158,7 @@ class TokenCost:
             allowed=f"{old:,} in the baseline, and {self.max_increase or 0:.1%} more",
             why=self._why(cost),
             remedy=f"send less, or accept: {case.accept}",
+            baseline=True,
         )
 
     def _worst(self, case: Case, cost: Cost | None) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ import sys
 
 import click
 
+from pytest_ctxguard.cli.accept import accept
 from pytest_ctxguard.cli.buckets import buckets
 from pytest_ctxguard.cli.drift import drift
 from pytest_ctxguard.cli.estimate import estimate
 from pytest_ctxguard.cli.fetch import fetch
+from pytest_ctxguard.cli.merge import merge
 from pytest_ctxguard.cli.model import model
 from pytest_ctxguard.cli.recall import recall
 from pytest_ctxguard.cli.serve import serve
@@ -27,10 +29,12 @@ def cli() -> None:
     """Put the code that decides what an LLM agent sends under test."""
 
 
+cli.add_command(accept)
 cli.add_command(buckets)
 cli.add_command(drift)
 cli.add_command(estimate)
 cli.add_command(fetch)
+cli.add_command(merge)
 cli.add_command(model)
 cli.add_command(recall)
 cli.add_command(serve)

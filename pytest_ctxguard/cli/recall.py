@@ -103,7 +103,7 @@ def run(
     if as_json:
         printed = {
             "model": asked.model,
-            **recall_json(done, trials=True),
+            **recall_json(done),
             "spent": asdict(done.spent),
         }
         click.echo(json.dumps(printed, indent=2))

@@ -23,13 +23,14 @@ def engine_fingerprint(files: ModelFiles, *, threads: int, special_tokens: str) 
 
     Args:
         files: the model.
-        threads: it is computed with.
+        threads: it is computed with. They change no answer of this engine's own graph, and count
+            for an Optimum export only.
         special_tokens: ``data`` or ``parse``, what content that spells a control token is.
     """
     parts = {
         "model": [files.identity, files.source_sha256, files.weights_form, files.stop_ids],
         "files": sorted([name, pin.sha256] for name, pin in files.pins.items()),
-        "numerics": [numerics(), threads],
+        "numerics": [numerics(), threads if files.format == "optimum" else None],
         "special_tokens": special_tokens,
         "code": code_digest(PACKAGE),
         "runtimes": {name: version(name) for name in RUNTIMES},

@@ -26,6 +26,7 @@ def open_backend(
     encoder: RequestEncoder,
     fetch: bool,
     prefix_cache: int = 0,
+    threads: int | None = None,
     progress: Progress = no_progress,
 ) -> Backend:
     """Return a backend that answers with a model on this machine's CPU.
@@ -36,6 +37,8 @@ def open_backend(
         encoder: Qwen2.5's tokenizer and chat template; a model with others brings its own.
         fetch: whether a missing model may be downloaded.
         prefix_cache: bytes of long prompts' keys and values to keep on disk for the next run.
+        threads: to compute with; None is one for each processor. Their number changes no
+            answer; an Optimum export, of whose graph we cannot say so, takes all whatever is asked.
         progress: told label, done and total on long work.
 
     Raises:
@@ -46,7 +49,8 @@ def open_backend(
     from pytest_ctxguard.engine.fingerprint import engine_fingerprint
     from pytest_ctxguard.engine.runner import Runner
 
-    threads = usable_processors()
+    if threads is None or files.format == "optimum":
+        threads = usable_processors()
     runner = Runner(load(files, threads=threads), files=_prefix_files(files, prefix_cache))
     return EngineBackend(
         runner,

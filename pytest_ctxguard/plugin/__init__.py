@@ -22,7 +22,7 @@ from pytest_ctxguard.plugin.fixtures import (
     ctx_transcript,
 )
 from pytest_ctxguard.plugin.names import MARKERS
-from pytest_ctxguard.plugin.options import add_options
+from pytest_ctxguard.plugin.options import add_options, refuse_alone
 
 __all__ = [
     "ctx_agent",
@@ -58,11 +58,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and the part that guards or the part that deselects."""
     for usage, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{usage}: {meaning}")
+    if config.hook.pytest_ctxguard_checks.get_hookimpls():
+        from pytest_ctxguard.plugin.further import register_checks
+
+        register_checks(config)
     if config.getoption("ctxguard"):
         from pytest_ctxguard.plugin.guarding import Guarding
 
         config.pluginmanager.register(Guarding(config), "ctxguard-guarding")
     else:
+        refuse_alone(config)
         from pytest_ctxguard.plugin.deselecting import Deselecting
 
         config.pluginmanager.register(Deselecting(config), "ctxguard-deselecting")

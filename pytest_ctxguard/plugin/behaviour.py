@@ -49,7 +49,7 @@ class BehaviourFixture:
             draws: how many tasks.
             budget: tokens the reader is told that it has.
             chapters: that it is to read.
-            seed: another one is another sample; default ``--ctxguard-seed``.
+            seed: another one is another sample; default 0. ``--ctxguard-seed`` comes first.
 
         Raises:
             ContextGateFailure: fewer go on, or the model could not be asked.
@@ -63,7 +63,7 @@ class BehaviourFixture:
             draws=draws,
             budget=budget,
             chapters=chapters,
-            seed=self.services.settings.seed if seed is None else seed,
+            seed=self.services.settings.choose("seed", fixture=seed).value,
         )
         self._judge(judge_early_stop(result, at_least=at_least))
         return result

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.plugin.options import RECORD_MODES, Settings, record_mode
+from pytest_ctxguard.plugin.names import node_id
+from pytest_ctxguard.plugin.settings import Settings
+from pytest_ctxguard.plugin.settings_table import RECORD_MODES
 
 USAGE = 'Usage: ctx_cassette("name", ignore=["metadata.request_id"], also=["other"], record="once")'
 ARGUMENTS = ("name", "ignore", "also", "record")
@@ -65,8 +67,8 @@ def plan(item: pytest.Item, settings: Settings) -> Plan:
     marks = [_arguments(mark) for mark in item.iter_markers("ctx_cassette")]
     folder = item.path.parent / "cassettes" / item.path.stem
     name = next((mark["name"] for mark in marks if mark.get("name")), None)
-    marked = next((mark["record"] for mark in marks if mark.get("record")), "")
-    mode, reason = record_mode(item.config, settings, marked=marked)
+    marked = next((mark["record"] for mark in marks if mark.get("record")), None)
+    mode, reason = settings.record_mode(marked=marked)
     return Plan(
         path=_path(folder, name or _default_name(item)),
         mode=mode,
@@ -89,7 +91,7 @@ def claims(items: Iterable[pytest.Item], settings: Settings) -> Mapping[Path, tu
         writes = planned.mode in ("new_episodes", "all") or (
             planned.mode == "once" and not planned.path.exists()
         )
-        claim = Claim(item.nodeid, writes)
+        claim = Claim(node_id(item), writes)
         found[planned.path] = (*found.get(planned.path, ()), claim)
     return found
 
@@ -100,11 +102,11 @@ def refuse_shared(item: pytest.Item, path: Path) -> None:
     Raises:
         UsageError: it does.
     """
-    first, *others = item.config.stash[CASSETTES].get(path, ()) or (Claim(item.nodeid, False),)
-    if first.test == item.nodeid or not any(claim.writes for claim in (first, *others)):
+    first, *others = item.config.stash[CASSETTES].get(path, ()) or (Claim(node_id(item), False),)
+    if first.test == node_id(item) or not any(claim.writes for claim in (first, *others)):
         return
     raise UsageError(
-        f"{first.test} and {item.nodeid} both record {path}; one would write over the other. "
+        f"{first.test} and {node_id(item)} both record {path}; one would write over the other. "
         "Give each a name of its own with ctx_cassette, or none. To replay another test's "
         "recording, too, name it in ctx_cassette(also=[…])."
     )

@@ -1,36 +1,40 @@
-"""With ``--ctxguard``: guarded tests are judged after their body, and their baseline kept."""
+"""With ``--ctxguard``: guarded tests are judged after their body, in the process that runs them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ctxguard import baseline
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
 from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
+from pytest_ctxguard.plugin.collected import Collecting
+from pytest_ctxguard.plugin.controlling import Controlling
 from pytest_ctxguard.plugin.estimating import read_bounds
-from pytest_ctxguard.plugin.judging import judge_record
+from pytest_ctxguard.plugin.judging import judge_record, judge_skipped
 from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
 from pytest_ctxguard.plugin.names import is_guarded
-from pytest_ctxguard.plugin.options import DEFAULT_COUNTER, is_worker, read_settings, worker_count
-from pytest_ctxguard.plugin.promises import read_promises, transcript_patterns
-from pytest_ctxguard.plugin.record import TestRecord, has_metrics, measured
+from pytest_ctxguard.plugin.options import is_worker
+from pytest_ctxguard.plugin.promises import read_promises, refuse_misspelt, transcript_patterns
+from pytest_ctxguard.plugin.publishing import Publishing
+from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.recording import noted, recorded
-from pytest_ctxguard.plugin.replaying import RECORD, SERVICES, test_key
+from pytest_ctxguard.plugin.repeating import TITLE, seen_again
+from pytest_ctxguard.plugin.replaying import RECORD, SERVICES
+from pytest_ctxguard.plugin.results import PAYLOAD, test_result
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.plugin.settings import read_settings
 from pytest_ctxguard.plugin.workers import Workers
+from pytest_ctxguard.plugin.xfailing import hold_xfail
 from pytest_ctxguard.recording.cassette import Missed
-from pytest_ctxguard.report.printable import printable_lines
-from pytest_ctxguard.report.terminal import summary_lines
+from pytest_ctxguard.report.json_file import dumps
+from pytest_ctxguard.report.printable import encodable, printable_lines
 from pytest_ctxguard.transcript.library import matching
 
-PAYLOAD = "ctxguard_payload"
 PACKAGE = Path(__file__).parent.parent
 
 
@@ -40,25 +44,18 @@ class Guarding:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.settings = read_settings(config)
-        self.payloads: list[dict[str, Any]] = []
-        self.updated: list[Path] = []
         config.stash[SERVICES] = Services(config, self.settings)
-        self.workers = Workers(config, config.stash[SERVICES])
-        config.pluginmanager.register(self.workers, "ctxguard-workers")
-
-    def pytest_report_header(self) -> str:
-        """Say what this run is judged with."""
-        settings = self.settings
-        model = f"model {settings.model or 'qwen2.5-coder-0.5b-instruct'} ({settings.model_reason})"
-        if count := worker_count(self.config):
-            model += f", one engine for {count} worker{'' if count == 1 else 's'}"
-        if settings.endpoint:
-            model = f"endpoint {settings.endpoint} ({settings.endpoint_reason})"
-        tier = "structure tier, no model" if settings.tier == "structure" else model
-        counter = settings.counter
-        if counter != DEFAULT_COUNTER:
-            counter += f" ({settings.counter_reason})"
-        return f"ctxguard: counter {counter}; {tier}" + ("; updating" if settings.update else "")
+        workers = Workers(config, config.stash[SERVICES])
+        config.pluginmanager.register(workers, "ctxguard-workers")
+        collecting = Collecting(config)
+        config.pluginmanager.register(collecting, "ctxguard-collecting")
+        if not is_worker(config):
+            publishing = Publishing(config, self.settings)
+            config.pluginmanager.register(publishing, "ctxguard-publishing")
+            controlling = Controlling(
+                config, self.settings, workers, collecting=collecting, publishing=publishing
+            )
+            config.pluginmanager.register(controlling, "ctxguard-controlling")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise ``ctx_transcript`` with the transcripts a test names."""
@@ -81,9 +78,11 @@ class Guarding:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Read what a test promises; a bad mark is its own setup error."""
         if not is_guarded(item):
+            _refuse(item)
             return
         promises, problem = self._read(item)
         if problem:
+            item.stash[RECORD] = TestRecord(())
             pytest.fail(problem, pytrace=False)
         structure = self.settings.tier == "structure"
         left_out = [p for p in promises if structure and p.tier == "model"]
@@ -102,6 +101,7 @@ class Guarding:
     def _read(self, item: pytest.Item) -> tuple[tuple[Promise | NeedleRecall, ...], str]:
         """Return a test's promises, or what is wrong with its marks."""
         try:
+            refuse_misspelt(item)
             matching(transcript_patterns(item), folders=self.settings.transcripts)
             needs_fixture(item)
             check_marks(item)
@@ -119,8 +119,11 @@ class Guarding:
         try:
             with recorded(item) as recording:
                 result = yield
+                _raise_caught(item)
             hold_marked(item)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, pytest.skip.Exception):
+                judge_skipped(record, tolerate_inconclusive=self.settings.tolerate_inconclusive)
             if not record.agents:  # an agent is judged where it is run
                 record.note = "the body did not pass, so nothing was judged"
             record.clear()
@@ -139,6 +142,8 @@ class Guarding:
         """Put the findings in place of a traceback, and the payload on the report."""
         report = yield
         record = item.stash.get(RECORD, None)
+        if call.excinfo is not None and record is not None:
+            hold_xfail(item, report, call.excinfo.value)
         if call.excinfo is not None and report.failed and record is not None:
             report.longrepr = _plain(call.excinfo, item) or report.longrepr
         if is_guarded(item):
@@ -149,46 +154,28 @@ class Guarding:
             if report.when == "setup" and not record.note:
                 record.note = "the body did not run, so nothing was judged"
             record.note = noted(item, record.note)
-            path = baseline.baseline_path(item.path)
-            key = test_key(item)
-            setattr(report, PAYLOAD, record.payload(item.nodeid, key=key, baseline=str(path)))
+            shown = self.settings.reports
+            result = test_result(item, report, call.excinfo, record=record, by_call=bool(shown))
+            setattr(report, PAYLOAD, dumps(result))
+            if report.failed:
+                services = self.config.stash[SERVICES]
+                told = seen_again(item, record, services=services, command=result.rerun)
+                report.sections.append((TITLE, encodable(told)))
         return report
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect payloads, from this process or from a worker's report."""
-        text = getattr(report, PAYLOAD, None)
-        if text is not None and not is_worker(self.config):
-            payload = json.loads(text)
-            payload["outcome"] = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-            self.payloads.append(payload)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
-        """Write what the passing tests measured; only the controller writes."""
-        if not self.settings.update or is_worker(self.config):
-            return
-        files: dict[Path, list[dict[str, Any]]] = {}
-        for payload in self.payloads:
-            if payload["outcome"] == "passed" and has_metrics(payload):
-                files.setdefault(Path(payload["baseline"]), []).append(payload)
-        for path, payloads in sorted(files.items()):
-            before = baseline.read(path)
-            entries = {k: v for payload in payloads for k, v in measured(payload, before).items()}
-            baseline.write(before.updated(entries))
-            self.updated.append(path)
+def _refuse(item: pytest.Item) -> None:
+    try:
+        refuse_misspelt(item)
+    except UsageError as error:
+        pytest.fail(str(error), pytrace=False)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the ctxguard section."""
-        if not self.payloads:
-            return
-        terminalreporter.section("ctxguard")
-        lines = summary_lines(
-            self.payloads,
-            updated=_relative(self.updated, self.config.rootpath),
-            seed=self.settings.seed,
-        )
-        for line, style in (*lines, *self.workers.lines()):
-            terminalreporter.write_line(printable_lines(line), **dict.fromkeys(style, True))
+
+def _raise_caught(item: pytest.Item) -> None:
+    """Raise what the body of a unittest case raised; pytest keeps it aside until it reports."""
+    caught = getattr(item, "_excinfo", None)  # no public name has it
+    if caught:
+        raise caught[0].value
 
 
 def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
@@ -202,6 +189,8 @@ def _plain(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> A
     in_test = [i for i, entry in enumerate(entries) if Path(entry.path) == item.path]
     if isinstance(value, ContextGateFailure | Missed) or (on_purpose and not in_test):
         return excinfo.getrepr(style="value")
+    if isinstance(value, pytest.fail.Exception) and not value.pytrace:
+        return None  # pytest prints its message alone
     since = entries[in_test[0] :] if in_test else entries
     theirs = since.filter(_is_theirs)
     if not on_purpose and (len(theirs) == len(since) or not _is_theirs(since[-1])):
@@ -220,16 +209,8 @@ def _escape(report: pytest.TestReport) -> None:
 
     In the failure's text all that a terminal would obey is escaped, too: much of it is recorded.
     """
-    report.sections = [(name, _encodable(text)) for name, text in report.sections]
+    report.sections = [(name, encodable(text)) for name, text in report.sections]
     if report.longrepr and not isinstance(report.longrepr, tuple):
         text = report.longreprtext
         if text != printable_lines(text):
             report.longrepr = printable_lines(text)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _relative(paths: Iterable[Path], root: Path) -> list[str]:
-    return [str(p.relative_to(root)) if p.is_relative_to(root) else str(p) for p in paths]

@@ -7,7 +7,8 @@ from functools import partial
 
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import enforce
-from pytest_ctxguard.errors import ContextGateFailure, CtxguardError
+from pytest_ctxguard.checks.promise import judge
+from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, NothingChecked
 from pytest_ctxguard.plugin.record import Judged, JudgedRecall, TestRecord
 
 
@@ -28,9 +29,9 @@ def judge_record(record: TestRecord, *, recorded: bool, tolerate_inconclusive: b
     errors: list[CtxguardError] = []
     judgements: list[Judgement] = []
     for judged, judges in _to_judge(record):
-        for judge in judges:
+        for judge_one in judges:
             try:
-                judged.judgements.append(judge())
+                judged.judgements.append(judge_one())
             except CtxguardError as error:  # the other promises are judged all the same
                 errors.append(error)
         judgements += judged.judgements
@@ -42,31 +43,42 @@ def judge_record(record: TestRecord, *, recorded: bool, tolerate_inconclusive: b
         enforce(tuple(judgements), tolerate_inconclusive=tolerate_inconclusive)
     except ContextGateFailure as failure:
         tests = [result.paste for result in record.laws if result.tests]
-        raise ContextGateFailure("\n\n".join([str(failure), *tests, *unjudged])) from None
+        text = "\n\n".join([str(failure), *tests, *unjudged])
+        raise ContextGateFailure(text, verdict=failure.verdict) from None
     if errors:
         raise errors[0] from None
+
+
+def judge_skipped(record: TestRecord, *, tolerate_inconclusive: bool) -> None:
+    """Fail a test that skips itself although what it checked in its body is broken.
+
+    Raises:
+        ContextGateFailure: so.
+    """
+    checked = [judgement for judged in record.replays for judgement in judged.judgements]
+    enforce(tuple(checked), tolerate_inconclusive=tolerate_inconclusive)
 
 
 def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:
     """Tell whether anything is judged here.
 
     Raises:
-        ContextGateFailure: nothing is, and something should be.
+        NothingChecked: nothing is, and something should be.
     """
     if not all(requests() for requests in record.servers):
-        raise ContextGateFailure(
+        raise NothingChecked(
             "nothing to check: a server of this test got no request. Point the agent at its "
             ".openai_base_url or .anthropic_base_url."
         )
     replays = any(judged.wanted for judged in record.replays)
     recalls = any(judged.wanted for judged in record.recalls)
     if record.claims and not recalls:
-        raise ContextGateFailure(
+        raise NothingChecked(
             "nothing to check: this test promises something about needles, and no recall was "
             "judged. Call ctx_recall(policy) in its body."
         )
     if record.bounds and not record.estimates:
-        raise ContextGateFailure(
+        raise NothingChecked(
             "nothing to check: this test promises something about an estimator, and none was "
             "judged. Call ctx_estimate(estimator) in its body."
         )
@@ -75,7 +87,7 @@ def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:
     elsewhere = record.servers or record.agents or recorded  # judged where it ran, or not at all
     if not record.laws and elsewhere and not record.promises:
         return False
-    raise ContextGateFailure(
+    raise NothingChecked(
         "nothing to check: this test promises something about a context, and no replay "
         "was judged. Call ctx_replay(transcript, policy), or ctx_session(recording), in its body."
     )
@@ -88,7 +100,7 @@ def _to_judge(
     for judged in record.replays:
         if judged.wanted:
             judged.judgements.append(judged.replay.guard)
-            yield judged, [partial(p.judge, judged.replay.case) for p in record.promises]
+            yield judged, [partial(judge, p, judged.replay.case) for p in record.promises]
     for recall in record.recalls:
         if recall.wanted:
             yield recall, [partial(claim.judge, recall.case) for claim in record.claims]

@@ -46,3 +46,16 @@ def is_guarded(item: pytest.Item) -> bool:
     return any(mark.name.startswith("ctx_") for mark in item.iter_markers()) or any(
         name in FIXTURE_NAMES for name in getattr(item, "fixturenames", ())
     )
+
+
+def node_id(item: pytest.Item) -> str:
+    """Return a test's node id, without the group that xdist appends to it.
+
+    Under ``--dist loadgroup`` xdist renames a test with the mark ``xdist_group`` in its workers,
+    to ``test.py::test_it@group``. Baselines and reports are the same for any distribution.
+    """
+    if not item.config.getoption("loadgroup", False):  # xdist sets it, in workers only
+        return item.nodeid
+    marks = item.iter_markers("xdist_group")
+    names = {str(m.args[0] if m.args else m.kwargs.get("name", "default")) for m in marks}
+    return item.nodeid.removesuffix("@" + "_".join(sorted(names))) if names else item.nodeid

@@ -18,7 +18,6 @@ from pytest_ctxguard.transcript.model import Transcript
 from pytest_ctxguard.transcript.placing import Plant, Size
 from pytest_ctxguard.transcript.replicating import Planted, Values
 
-TRIALS = 32
 RECORDS = 25
 UNDER = ("haystack", "budget", "counter", "summariser", "name", "judged", "curtail",
          "expect_identity")  # fmt: skip
@@ -54,7 +53,7 @@ class RecallOptions(TypedDict, total=False):
 def make_sample(
     options: RecallOptions,
     *,
-    trials: int | None,
+    trials: int,
     seed: int,
     load: Callable[[str | Path | Transcript], Transcript],
     count: Size,
@@ -63,8 +62,8 @@ def make_sample(
 
     Args:
         options: the test's.
-        trials: what the marks say.
-        seed: of the run.
+        trials: per cell, as call, mark or default have it.
+        seed: as command line, call or default have it.
         load: gives a transcript by name or path.
         count: measures depth in a transcript, in tokens.
 
@@ -76,10 +75,6 @@ def make_sample(
     if isinstance(haystack, Planted):
         _check_names(options, UNDER, of="a Planted, which has its trials")
         return planted_sample(haystack)
-    asked = options.get("trials")
-    trials = asked if asked is not None else TRIALS if trials is None else trials
-    own = options.get("seed")
-    seed = seed if own is None else own
     depths = options.get("depths")
     spacing = options.get("spacing") or "linear"
     placed = given_depths((0.5,) if depths is None else depths, spacing=spacing)

@@ -13,7 +13,7 @@ from pytest_ctxguard.checks.needle_recall import RecallCase, guard_recall
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.needle_options import RecallOptions, make_sample
 from pytest_ctxguard.plugin.record import JudgedRecall, TestRecord
-from pytest_ctxguard.plugin.replaying import of_guarded, recorded_metrics
+from pytest_ctxguard.plugin.replaying import gate, of_guarded, recorded_metrics
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.needles.running import Claims, Setting, Shown, ask, show, show_async
@@ -54,7 +54,7 @@ class RecallFixture:
                   ends.
                 - trials: per cell; default the mark's, or 32. Trial ``k`` of every cell is one
                   draw.
-                - seed: another one is another sample; default ``--ctxguard-seed``.
+                - seed: another one is another sample; default 0. ``--ctxguard-seed`` comes first.
                 - records: of a drawn haystack: its length; default 25.
                 - lengths: several, in place of ``records``; all around the same middle record.
                 - layout: ``"message"``: one message holds all records; ``"turns"``: each record
@@ -89,11 +89,12 @@ class RecallFixture:
 
     def _plan(self, policy: Policy, options: RecallOptions) -> tuple[Sample, Setting]:
         services = self.services
-        marked = [claim.trials for claim in self.record.claims if claim.trials is not None]
+        settings = services.settings
+        marked = next((c.trials for c in self.record.claims if c.trials is not None), None)
         sample = make_sample(
             options,
-            trials=next(iter(marked), None),
-            seed=services.settings.seed,
+            trials=settings.choose("trials", mark=marked, fixture=options.get("trials")).value,
+            seed=settings.choose("seed", fixture=options.get("seed")).value,
             load=services.transcript,
             count=self._count,
         )
@@ -138,7 +139,10 @@ class RecallFixture:
         case = self._case(recall)
         guard = guard_recall(case, expect_identity=options.get("expect_identity", False))
         wanted = options.get("judged", True)
-        self.record.recalls.append(JudgedRecall(case, wanted=wanted, judgements=[guard]))
+        kept = shown if self.services.settings.prompts is not None else {}
+        self.record.recalls.append(
+            JudgedRecall(case, wanted=wanted, judgements=[guard], shown=kept)
+        )
         return recall
 
     def _claims(self, sample: Sample) -> Claims | None:
@@ -156,13 +160,12 @@ class RecallFixture:
     def _case(self, recall: Recall) -> RecallCase:
         services = self.services
 
-        def recorded() -> Mapping[str, Metric] | None:
+        def recorded() -> Mapping[str, Metric]:
             return recorded_metrics(self.item, services, recall.label, fixture="ctx_recall")
 
         return RecallCase(
             recall=recall,
             model=services.model_identity,
             recorded=recorded,
-            require_recorded=services.settings.in_ci,
-            accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
+            **gate(self.item, services.settings),
         )

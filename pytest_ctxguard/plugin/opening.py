@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_ctxguard.backend import Backend
-from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing
-from pytest_ctxguard.plugin.options import Settings, is_worker
+from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing, UsageError
+from pytest_ctxguard.plugin.options import is_worker
+from pytest_ctxguard.plugin.settings import Settings
 from pytest_ctxguard.progress import Progress
 from pytest_ctxguard.tokens.request import RequestEncoder
 
-FOLDER = "ctxguard_folder"  # in workerinput: where the workers of a run share the model
+FOLDER = "ctxguard_folder"  # in workerinput: where the processes of a run meet
+THREADS = "ctxguard_threads"  # in workerinput: of the worker's own engine; 0: one is shared
 
 
 def open_run_backend(
@@ -35,7 +38,7 @@ def open_run_backend(
     if given is not None:
         return given  # type: ignore[no-any-return]  # hooks are untyped
     if is_worker(config):
-        return _open_shared(config, settings, encoder=encoder())
+        return _open_in_worker(config, settings, encoder=encoder(), progress=progress)
     from pytest_ctxguard.engine.open import open_backend
 
     return open_backend(
@@ -52,34 +55,60 @@ def _open_endpoint(config: pytest.Config, settings: Settings) -> Backend:
     from pytest_ctxguard.endpoint import EndpointBackend
 
     key = os.environ.get("CTXGUARD_ENDPOINT_KEY")  # only there: options end up in logs
-    backend = EndpointBackend(settings.endpoint, model=settings.model or None, key=key)
-    config.add_cleanup(backend.close)
     try:
+        backend = EndpointBackend(
+            settings.endpoint,
+            model=_endpoint_model(settings),
+            key=key,
+            at_once=settings.endpoint_requests,
+        )
+        config.add_cleanup(backend.close)
         backend.identity  # noqa: B018 - asked for now, so that it fails once and early
-    except BackendError as error:
+    except (BackendError, UsageError) as error:
         raise ModelError(f"{settings.endpoint_reason}: {error}") from None
     return backend
 
 
-def _open_shared(config: pytest.Config, settings: Settings, *, encoder: RequestEncoder) -> Backend:
-    """Return the model that one process runs for all workers."""
+def _endpoint_model(settings: Settings) -> str | None:
+    """Return the model to ask an endpoint for; that of the ini file only if both stand there.
+
+    Beside an endpoint of the command line the ini file's model is the one it takes the place of.
+    """
+    if settings.endpoint_reason.startswith("--") and settings.model_reason.startswith("ini"):
+        return None
+    return settings.model or None
+
+
+def _open_in_worker(
+    config: pytest.Config, settings: Settings, *, encoder: RequestEncoder, progress: Progress
+) -> Backend:
+    """Return the worker's own engine, or the one that a process runs for all, as the run says."""
     from pytest_ctxguard.engine.models.store import resolve
-    from pytest_ctxguard.engine.open import encoder_of
+    from pytest_ctxguard.engine.open import encoder_of, open_backend
     from pytest_ctxguard.plugin.sharing import Starter
     from pytest_ctxguard.server.local import LocalBackend
 
+    told: Any = config.workerinput  # type: ignore[attr-defined]  # xdist's
     model = settings.model or None
     try:
         files = resolve(model, fetch=False)
     except ModelMissing as error:
         raise ModelMissing(f"{error} An xdist worker never fetches it.") from None
-    told = {
+    if told[THREADS]:
+        return open_backend(
+            model,
+            encoder=encoder,
+            fetch=False,
+            prefix_cache=settings.prefix_cache,
+            threads=told[THREADS],
+            progress=progress,
+        )
+    asked = {
         "model": model,
         "special_tokens": settings.special_tokens,
         "prefix_cache": settings.prefix_cache,
     }
-    folder = Path(config.workerinput[FOLDER])  # type: ignore[attr-defined]  # xdist's
-    starter = Starter(folder, told)
+    starter = Starter(Path(told[FOLDER]), asked)
     engine = LocalBackend(starter.connect, encoder=encoder_of(files, encoder))
     config.add_cleanup(engine.close)
     return engine

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 import pytest
 
 from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
-from pytest_ctxguard.checks.promise import Promise, make_promises
+from pytest_ctxguard.checks.promise import Promise, describe, make_promises
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.plugin.further import FURTHER
 from pytest_ctxguard.plugin.names import MARKER_NAMES
+
+NEAR = 0.85  # difflib's ratio: a letter or two are wrong
 
 
 def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:
@@ -19,21 +23,49 @@ def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:
     The closest mark wins per marker and subject, others stack.
 
     Raises:
-        UsageError: a mark is misspelt, or has an unknown, missing or impossible argument.
+        UsageError: a mark is misspelt, has an unknown, missing or impossible argument, or
+            contradicts another in the same place.
     """
-    checks = {**CHECKS, **RECALL_CHECKS}
+    further = item.config.stash.get(FURTHER, {})
+    checks = {**CHECKS, **RECALL_CHECKS, **further}
+    known = (*MARKER_NAMES, *further)
     found: dict[tuple[str, str], Promise | NeedleRecall] = {}
-    for mark in item.iter_markers():
+    places: dict[tuple[str, str], pytest.Item | pytest.Collector] = {}
+    for node, mark in item.iter_markers_with_node():
         if not mark.name.startswith("ctx_"):
             continue
-        if mark.name not in MARKER_NAMES:
-            raise UsageError(
-                f"no marker is named {mark.name!r}; there are: {', '.join(MARKER_NAMES)}"
-            )
+        if mark.name not in known:
+            raise UsageError(f"no marker is named {mark.name!r}; there are: {', '.join(known)}")
         if mark.name in checks:
             for promise in make_promises(checks[mark.name], mark.args, mark.kwargs):
-                found.setdefault((promise.marker, promise.subject), promise)
+                key = (promise.marker, promise.subject)
+                if found.setdefault(key, promise) != promise and places[key] is node:
+                    raise UsageError(
+                        f"{describe(promise)} is promised twice in one place, and differently: "
+                        f"{found[key]} and {promise}. Which of them counts is not said; take one "
+                        "away, or give each a test of its own."
+                    )
+                places.setdefault(key, node)
     return tuple(found[key] for key in sorted(found))
+
+
+def refuse_misspelt(item: pytest.Item) -> None:
+    """Refuse a mark that nobody registered, and that is nearly one of ours.
+
+    Without ``--strict-markers`` pytest only warns, and what the mark promises is not checked.
+
+    Raises:
+        UsageError: so.
+    """
+    known = (*MARKER_NAMES, *item.config.stash.get(FURTHER, {}))
+    registered = {re.split(r"[(:]", line)[0].strip() for line in item.config.getini("markers")}
+    names = {mark.name for mark in item.iter_markers() if not mark.name.startswith("ctx_")}
+    for name in names - registered:
+        if near := get_close_matches(name, known, n=1, cutoff=NEAR):
+            raise UsageError(
+                f"no marker is named {name!r}; did you mean {near[0]}? With --strict-markers "
+                "pytest refuses every name that is not registered"
+            )
 
 
 def transcript_patterns(item: pytest.Item) -> tuple[str, ...]:

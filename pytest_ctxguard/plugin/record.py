@@ -1,22 +1,21 @@
-"""What one test left behind: its replays and judgements, and the JSON that leaves the process."""
+"""What one test promises and left behind: its replays, recalls and their judgements."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from pytest_ctxguard.baseline import Baseline, Key, Metric, metric_from_json
+from pytest_ctxguard.baseline import Baseline, Key, Metric
 from pytest_ctxguard.checks.estimator import EstimatorBound
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
 from pytest_ctxguard.checks.laws.result import LawResult
 from pytest_ctxguard.checks.needle_recall import NeedleRecall, RecallCase
 from pytest_ctxguard.checks.promise import Promise
+from pytest_ctxguard.recall.needles.running import Shown
 from pytest_ctxguard.recall.needles.values import Recall
-from pytest_ctxguard.report.recall import recall_json
-from pytest_ctxguard.tokens.exactness import approximation
+from pytest_ctxguard.report.figures import recall_figures, replay_figures
+from pytest_ctxguard.report.run import Subject, TestResult
 
 
 @dataclass(slots=True)
@@ -27,56 +26,24 @@ class Judged:
     wanted: bool
     judgements: list[Judgement] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what the report and the baseline need."""
-        replay = self.replay
-        return {
-            "label": replay.label,
-            "transcript": replay.transcript.name,
-            "policy": replay.policy,
-            "budget": replay.budget,
-            "calls": len(replay.steps),
-            "billed": replay.tokens.billed,
-            "final": replay.tokens.final,
-            "approximate": approximation(replay.counter),
-            **_judgements_as_json(self.judgements),
-        }
-
 
 @dataclass(slots=True)
 class JudgedRecall:
-    """One recall of a test and what was judged of it."""
+    """One recall of a test and what was judged of it.
+
+    Attributes:
+        shown: trial id -> what was asked; empty unless the prompts of failed trials are wanted.
+    """
 
     case: RecallCase
     wanted: bool
     judgements: list[Judgement] = field(default_factory=list)
+    shown: Mapping[str, Shown] = field(default_factory=dict)
 
     @property
     def recall(self) -> Recall:
         """The recall."""
         return self.case.recall
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what the report and the baseline need."""
-        return {**recall_json(self.recall), **_judgements_as_json(self.judgements)}
-
-
-def _judgements_as_json(judgements: Sequence[Judgement]) -> dict[str, Any]:
-    metrics = {k: m for judgement in judgements for k, m in judgement.metrics.items()}
-    return {
-        "judgements": [judgement_as_json(judgement) for judgement in judgements],
-        "metrics": {name: metric.as_json() for name, metric in metrics.items()},
-    }
-
-
-def judgement_as_json(judgement: Judgement) -> dict[str, str]:
-    """Return what the report shows of a judgement."""
-    return {
-        "promise": judgement.promise,
-        "summary": judgement.summary,
-        "verdict": judgement.verdict,
-        "state": judgement.state,
-    }
 
 
 @dataclass(slots=True)
@@ -119,56 +86,60 @@ class TestRecord:
             recall.judgements.clear()
         self.estimates.clear()
 
-    def payload(self, nodeid: str, *, key: str, baseline: str) -> str:
-        """Return the one JSON string that rides on the test report.
+    def subjects(self, *, by_call: bool) -> Iterator[Subject]:
+        """Yield what was judged, for the report.
 
-        ASCII JSON of plain values: it crosses process boundaries whatever the text holds.
+        Args:
+            by_call: whether the figures of a replay have each call.
         """
-        return json.dumps(
-            {
-                "nodeid": nodeid,
-                "key": key,
-                "baseline": baseline,
-                "unchecked": list(self.unchecked),
-                "note": self.note,
-                "laws": [
-                    {"policy": each.policy, **judgement_as_json(each.judgement)}
-                    for each in self.laws
-                ],
-                "agents": [judgement_as_json(judgement) for judgement in self.agents],
-                "estimates": [
-                    {"estimator": name, **judgement_as_json(judgement)}
-                    for name, judgement in self.estimates
-                ],
-                "replays": [judged.as_json() for judged in self.replays if judged.wanted],
-                "recalls": [judged.as_json() for judged in self.recalls if judged.wanted],
-            }
-        )
+        for judged in self.replays:
+            if judged.wanted:
+                judgements = tuple(judged.judgements)
+                yield Subject(
+                    kind="replay",
+                    name=judged.replay.transcript.name,
+                    policy=judged.replay.policy,
+                    label=judged.replay.label,
+                    judgements=judgements,
+                    replay=replay_figures(judged.replay, judgements, by_call=by_call),
+                )
+        for recall in self.recalls:
+            if recall.wanted:
+                yield Subject(
+                    kind="recall",
+                    name=recall.recall.sample.haystack,
+                    policy=recall.recall.policy,
+                    label=recall.recall.label,
+                    judgements=tuple(recall.judgements),
+                    recall=recall_figures(recall.recall),
+                )
+        for law in self.laws:
+            yield Subject(kind="laws", policy=law.policy, judgements=(law.judgement,))
+        for estimator, judgement in self.estimates:
+            yield Subject(kind="estimate", name=estimator, judgements=(judgement,))
+        for judgement in self.agents:
+            yield Subject(kind="agent", judgements=(judgement,))
 
 
-def has_metrics(payload: dict[str, Any]) -> bool:
-    """Tell whether a payload measured anything that a baseline keeps."""
-    return any(row["metrics"] for row in _measuring(payload))
+def has_metrics(test: TestResult) -> bool:
+    """Tell whether a test measured anything that a baseline keeps."""
+    return any(judgement.metrics for judgement in test.judgements)
 
 
-def measured(payload: dict[str, Any], before: Baseline) -> dict[Key, dict[str, Metric]]:
-    """Return the baseline entries of a payload.
+def measured(test: TestResult, before: Baseline) -> dict[Key, dict[str, Metric]]:
+    """Return the baseline entries of a test.
 
     A replay and a recall of one label share an entry. Where the run's tier left promises out,
     the metrics it did not measure stay as they were.
     """
     entries: dict[Key, dict[str, Metric]] = {}
-    for row in _measuring(payload):
-        if row["metrics"]:
-            key = (payload["key"], row["label"])
-            kept = before.metrics(key) if payload["unchecked"] else {}
-            entry = entries.setdefault(key, dict(kept))
-            entry.update({name: metric_from_json(m) for name, m in row["metrics"].items()})
+    for subject in test.subjects:
+        metrics = {k: m for judgement in subject.judgements for k, m in judgement.metrics.items()}
+        if metrics:
+            key = (test.key, subject.label)
+            kept = before.metrics(key) if test.unchecked else {}
+            entries.setdefault(key, dict(kept)).update(metrics)
     return entries
-
-
-def _measuring(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*payload["replays"], *payload["recalls"]]
 
 
 def labels(replays: Sequence[Judged]) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_ctxguard.errors import ContextGateFailure
 from pytest_ctxguard.plugin.cassettes import plan, refuse_shared
+from pytest_ctxguard.plugin.names import node_id
 from pytest_ctxguard.plugin.replaying import of_guarded
 from pytest_ctxguard.recording.cassette import Missed
 
@@ -38,11 +39,11 @@ def record_fixture(item: pytest.Item) -> Iterator[RecordFixture]:
     from pytest_ctxguard.recording.recorder import recording
     from pytest_ctxguard.recording.secrets import Secrets
 
-    names = item.config.getini("ctxguard_secrets")
+    names = services.settings.secrets
     extra = [os.environ[name] for name in names if os.environ.get(name)]
     root, path = item.config.rootpath, planned.path
     place = Place(
-        test=item.nodeid,
+        test=node_id(item),
         path=path,
         shown=str(path.relative_to(root) if path.is_relative_to(root) else path),
         mode=f"{planned.mode} ({planned.reason})",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 
@@ -19,15 +21,19 @@ from pytest_ctxguard.checks.guarded import (
 from pytest_ctxguard.checks.guards import guard
 from pytest_ctxguard.checks.promise import Case
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.plugin.further import FURTHER
+from pytest_ctxguard.plugin.names import node_id
 from pytest_ctxguard.plugin.promises import positional_parts
 from pytest_ctxguard.plugin.record import Judged, TestRecord, labels
 from pytest_ctxguard.plugin.services import Services
+from pytest_ctxguard.plugin.settings import Settings
 from pytest_ctxguard.policies.protocol import Policy
 from pytest_ctxguard.recall.answers import Answers
 from pytest_ctxguard.replay.again import Again, repeater
 from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.replay.run import Plan, refuse_running_loop, run, run_async
 from pytest_ctxguard.replay.values import Replay
+from pytest_ctxguard.report.printable import encodable
 from pytest_ctxguard.tokens.counters.choosing import CounterSource
 from pytest_ctxguard.transcript.model import Fact, Transcript
 
@@ -152,12 +158,12 @@ class ReplayFixture:
         facts: Iterable[Fact],
         summariser: Summariser | None,
     ) -> Plan:
-        limits = [p.limit for p in self.record.promises if isinstance(p, Budget)]
+        marked = next((p.limit for p in self.record.promises if isinstance(p, Budget)), None)
         return Plan(
             transcript=self.services.transcript(transcript).with_facts(*facts),
             policy=policy,
             counter=self.services.chosen_counter(counter),
-            budget=limits[0] if budget is None and limits else budget,
+            budget=self.services.settings.choose("budget", mark=marked, fixture=budget).value,
             summariser=summariser,
             label=name or "",
         )
@@ -206,7 +212,7 @@ class ReplayFixture:
                 )
             return services.answers(replay, fact)
 
-        def recorded() -> Mapping[str, Metric] | None:
+        def recorded() -> Mapping[str, Metric]:
             return recorded_metrics(self.item, services, replay.label, fixture=fixture)
 
         return Case(
@@ -215,24 +221,24 @@ class ReplayFixture:
             model=services.model_identity,
             recorded=recorded,
             tolerate_inconclusive=services.settings.tolerate_inconclusive,
-            require_recorded=services.settings.in_ci,
             again=again,
             rules=lambda: services.rules,
             prices=lambda: services.prices,
             promises=tuple(self.record.promises),
-            accept=f"pytest --ctxguard --ctxguard-update {self.item.nodeid!r}",
+            further=self.item.config.stash.get(FURTHER, {}),
+            **gate(self.item, services.settings),
         )
 
 
 def test_key(item: pytest.Item) -> str:
     """Return a test's key within its module's baseline: the node id after the file."""
-    return item.nodeid.partition("::")[2]
+    return node_id(item).partition("::")[2]
 
 
 def recorded_metrics(
     item: pytest.Item, services: Services, label: str, *, fixture: str
-) -> Mapping[str, Metric] | None:
-    """Return the baseline's metrics of one label, or None while they are recorded anew."""
+) -> Mapping[str, Metric]:
+    """Return the baseline's metrics of one label."""
     positional = positional_parts(item)
     if positional and not label:
         raise UsageError(
@@ -240,5 +246,27 @@ def recorded_metrics(
             f"{item.name!r} only counts positions. Give the parameters ids=…, or {fixture}(…, "
             "name=…)."
         )
-    known = services.baseline(item.path)  # when updating, too: a broken file is not written over
-    return None if services.settings.update else known.metrics((test_key(item), label))
+    return services.baseline(item.path).metrics((test_key(item), encodable(label)))
+
+
+class Gate(TypedDict):
+    """What a case says of the baseline, apart from the values in it."""
+
+    require_recorded: bool
+    updating: bool
+    record: str
+    accept: str
+
+
+def gate(item: pytest.Item, settings: Settings) -> Gate:
+    """Return how a test is held to its baseline, and how what it measures is accepted.
+
+    Beside a git ref a new metric passes in CI, too: no commit can put it into that ref.
+    """
+    test = shlex.quote(node_id(item))
+    return Gate(
+        require_recorded=settings.in_ci and not settings.update_new and not settings.compare,
+        updating=settings.update,
+        record=f"pytest --ctxguard --ctxguard-update {test}",
+        accept=f'pytest-ctxguard accept {test} --reason "…"',
+    )

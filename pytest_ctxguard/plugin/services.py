@@ -10,18 +10,21 @@ from pathlib import Path
 import pytest
 
 from pytest_ctxguard.backend import Backend
-from pytest_ctxguard.baseline import Baseline, baseline_path, read
-from pytest_ctxguard.errors import ModelError, UsageError
+from pytest_ctxguard.baseline import Baseline, baseline_of, baseline_path
+from pytest_ctxguard.errors import ModelError
+from pytest_ctxguard.plugin.further import further_readers
 from pytest_ctxguard.plugin.opening import open_run_backend
-from pytest_ctxguard.plugin.options import DEFAULT_COUNTER, Settings, is_worker
+from pytest_ctxguard.plugin.options import is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
+from pytest_ctxguard.plugin.settings import Settings
+from pytest_ctxguard.plugin.settings_table import DEFAULT_COUNTER
 from pytest_ctxguard.prefix.cost import Prices, load_prices
 from pytest_ctxguard.prefix.rules import Rule, load_rules
 from pytest_ctxguard.recall.answers import Answers, Interviewer
 from pytest_ctxguard.recall.asking import Asker, Spent
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.tokens.buckets import Counter
-from pytest_ctxguard.tokens.counters.choosing import CounterSource, counter
+from pytest_ctxguard.tokens.counters.choosing import CounterSource, check_name, counter
 from pytest_ctxguard.tokens.counters.served import ServedCounter
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find, find_runs
@@ -53,14 +56,23 @@ class Services:
         """What counts budgets and requests."""
         if self.settings.counter == DEFAULT_COUNTER:
             return self.encoder
-        made = counter(self.settings.counter)
+        made = self._named(self.settings.counter)
         if isinstance(made, ServedCounter):
             self.config.add_cleanup(made.close)
         return made
 
     def chosen_counter(self, named: CounterSource | None) -> Counter:
         """Return what a test names as counter; nothing: the run's."""
-        return self.counter if named is None else counter(named)
+        chosen = self.settings.choose("counter", fixture=named)
+        return self._named(chosen.value) if chosen.source == "fixture" else self.counter
+
+    def _named(self, named: CounterSource) -> Counter:
+        """Return the counter that a conftest's name, or anything else, stands for."""
+        further = self.settings.counters
+        if isinstance(named, str):
+            check_name(named, further=further)
+            named = further.get(named, named)
+        return counter(named)
 
     @cached_property
     def progress(self) -> ProgressLine:
@@ -161,18 +173,11 @@ class Services:
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
         """The readers that conftest files add."""
-        given = self.config.hook.pytest_ctxguard_readers(config=self.config)
-        readers = tuple(reader for readers in given for reader in readers or ())
-        for reader in readers:
-            if not isinstance(reader, Reader):
-                raise UsageError(
-                    f"pytest_ctxguard_readers returned {reader!r}, not a pytest_ctxguard.Reader"
-                )
-        return readers
+        return further_readers(self.config)
 
     def baseline(self, module: Path) -> Baseline:
         """Return the baseline of a test module; the file is read once and never changed here."""
         path = baseline_path(module)
         if path not in self._baselines:
-            self._baselines[path] = read(path)
+            self._baselines[path] = baseline_of(path, compare=self.settings.compare)
         return self._baselines[path]

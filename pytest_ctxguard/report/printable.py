@@ -16,3 +16,8 @@ def printable_lines(text: str) -> str:
 def printable(text: str) -> str:
     """Return text for one line of a terminal: line breaks and tabs are spelled out, too."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def encodable(text: str) -> str:
+    """Return text with half surrogate pairs, which no encoding can write, spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

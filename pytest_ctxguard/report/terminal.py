@@ -2,99 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_ctxguard.recall.asking import Spent
-from pytest_ctxguard.report.recall import recall_lines
+from pytest_ctxguard.checks.finding import render
+from pytest_ctxguard.report.broken import broken_lines
+from pytest_ctxguard.report.changed import changed, state_text, values_text
+from pytest_ctxguard.report.changes import describe
+from pytest_ctxguard.report.headline import headline
+from pytest_ctxguard.report.judged import judged_lines
+from pytest_ctxguard.report.packed import section_lines
+from pytest_ctxguard.report.rows import LEGEND, Section, recall_sections, replay_sections
+from pytest_ctxguard.report.run import Change, Effort, Run
+from pytest_ctxguard.report.screen import Line, Screen
 
-Line = tuple[str, tuple[str, ...]]
-STYLES = {"fail": ("red",), "inconclusive": ("yellow",), "pass": ()}
+TABLES = 6
+CHANGES = 15
+NOTES = 12
+COLOURS = {
+    "error": ("red", "bold"),
+    "fail": ("red", "bold"),
+    "inconclusive": ("yellow", "bold"),
+    "pass": ("green", "bold"),
+    "skipped": ("yellow", "bold"),
+}
+OF_STATES = {
+    "incomparable": ("red",),
+    "regressed": ("red",),
+    "stale": ("yellow",),
+    "new": ("yellow",),
+    "improved": ("green",),
+}
+RECORDED = {
+    "new": "record new values with --ctxguard-update-new, and commit the .ctxguard.json files",
+    "improved": "keep what improved with --ctxguard-update, and commit the .ctxguard.json files",
+}
+FINDING_WIDTH = 10
+DEFAULT = Screen()
 
 
-def summary_lines(
-    payloads: Sequence[dict[str, Any]], *, updated: Sequence[str], seed: int = 0
-) -> Iterator[Line]:
-    """Yield the section's lines, each with its styles.
+def summary_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
+    """Yield the section's lines: the verdict first, then what it rests on.
 
-    Args:
-        payloads: one per guarded test, as :mod:`pytest_ctxguard.plugin.record` makes them, with
-            the test's ``outcome``.
-        updated: baseline files that were written.
-        seed: what samples were drawn with; any but 0 is said.
+    A quiet run has the verdict and what is broken; a verbose one each judgement, too.
     """
-    for payload in sorted(payloads, key=lambda p: p["nodeid"]):
-        yield payload["nodeid"], ("bold",)
-        for replay in payload["replays"]:
-            yield from _replay_lines(replay)
-        for recall in payload["recalls"]:
-            yield from ((line, ()) for line in recall_lines(recall))
-            yield from map(_judgement_line, recall["judgements"])
-        for row in payload["laws"]:
-            yield f"  {row['policy']}", ()
-            yield _judgement_line(row)
-        for row in payload.get("estimates", ()):
-            promise, name = row["promise"], row["estimator"]
-            yield _judgement_line({**row, "promise": f"{name}, {promise}"})
-        yield from map(_judgement_line, payload.get("agents", ()))
-        if payload["note"]:
-            yield f"  {payload['note']}", ("yellow",)
-        if payload["unchecked"]:
-            yield f"  not checked in this tier: {', '.join(payload['unchecked'])}", ("yellow",)
-    approximations = {row["approximate"] for p in payloads for row in p["replays"]} - {""}
-    for line in sorted(approximations):
-        yield line, ("yellow",)
-    yield from _totals(payloads, hint=not updated)
-    if seed:
-        yield f"samples were drawn anew, with --ctxguard-seed {seed}", ("yellow",)
-    for path in updated:
-        yield f"baseline written: {path}", ("green",)
+    for line in screen.wrapped(headline(run)):
+        yield line, COLOURS[run.verdict]
+    if screen.verbosity >= 0:
+        replays = replay_sections(run)
+        yield from _tables(replays, screen)
+        if replays:
+            yield from _styled(screen.wrapped(LEGEND, first="  "))
+        yield from _tables(recall_sections(run), screen)
+    if screen.verbosity > 0:
+        yield "", ()
+        yield from judged_lines(run, screen)
+    yield from broken_lines(run, screen)
+    if screen.verbosity >= 0:
+        yield from _changes(changed(run.changes), screen, written=bool(run.written))
+        yield from _notes(run, screen)
+    for path in run.written:
+        yield screen.text(f"baseline written: {path}"), ("green",)
 
 
-def spent_lines(spent: Spent, *, notes: Sequence[str]) -> Iterator[Line]:
+def effort_lines(effort: Effort, screen: Screen = DEFAULT) -> Iterator[Line]:
     """Yield what asking the model took, if it was asked, and what was noted on the way."""
-    if spent.asked + spent.kept:
-        kept = f" ({spent.kept:,} kept from an earlier run)" if spent.kept else ""
-        yield (
-            f"model: {spent.asked + spent.kept:,} answers{kept}, {spent.prompt_tokens:,} prompt "
-            f"tokens billed, {spent.computed_tokens:,} computed, {spent.seconds:.0f} s",
-            (),
+    if screen.verbosity < 0:
+        return
+    if effort.asked + effort.kept:
+        kept = f" ({effort.kept:,} kept from an earlier run)" if effort.kept else ""
+        said = (
+            f"model: {effort.asked + effort.kept:,} answers{kept}, {effort.prompt_tokens:,} prompt "
+            f"tokens billed, {effort.computed_tokens:,} computed, {effort.model_seconds:.0f} s"
         )
-    for text in notes:
-        yield text, ("yellow",)
+        yield from _styled(screen.wrapped(said, rest="  "))
+    for text in effort.notes:
+        yield from _styled(screen.wrapped(text, rest="  "), "yellow")
 
 
-def _replay_lines(replay: dict[str, Any]) -> Iterator[Line]:
-    label = f" [{replay['label']}]" if replay["label"] else ""
-    budget = f", budget {replay['budget']:,}" if replay["budget"] else ""
-    yield (
-        f"  {replay['transcript']} / {replay['policy']}{label}: {replay['calls']} calls, "
-        f"{replay['billed']:,} tokens billed, {replay['final']:,} in the last request{budget}",
-        (),
-    )
-    yield from map(_judgement_line, replay["judgements"])
+def closing_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
+    """Yield the findings of the run as a whole, to be printed last: no test has failed for them."""
+    for finding in run.findings:
+        style = "yellow" if finding.inconclusive else "red"
+        head, *rows = render((finding,), width=FINDING_WIDTH).splitlines()
+        yield from _styled(screen.wrapped(head, rest="  "), style, "bold")
+        for row in rows[:-1]:
+            first, text = row[: 2 + FINDING_WIDTH], row[2 + FINDING_WIDTH :]
+            yield from _styled(screen.wrapped(text, first=first), style)
+        yield screen.text(rows[-1]), (style,)  # it has a command, to be copied whole
 
 
-def _judgement_line(judgement: dict[str, Any]) -> Line:
-    state = f" [{judgement['state']}]" if judgement["state"] else ""
-    return (
-        f"    {judgement['verdict']:<13}{judgement['promise']}: {judgement['summary']}{state}",
-        STYLES[judgement["verdict"]],
-    )
+def _tables(sections: Sequence[Section], screen: Screen) -> Iterator[Line]:
+    shown = sections
+    if screen.verbosity < 1 and len(sections) > TABLES:
+        worst = sorted(sections, key=lambda section: section.worst)[:TABLES]
+        shown = [section for section in sections if section in worst]
+    for section in shown:
+        yield "", ()
+        yield from section_lines(section, screen)
+    if left := len(sections) - len(shown):
+        yield f"{left} more tables, none of them worse: -v shows all", ()
 
 
-def _totals(payloads: Sequence[dict[str, Any]], *, hint: bool) -> Iterator[Line]:
-    judged = [row for p in payloads for row in (*p["replays"], *p["recalls"])]
-    judgements = [judgement for row in judged for judgement in row["judgements"]]
-    judgements += [row for p in payloads for row in p["laws"]]
-    judgements += [
-        row for p in payloads for key in ("agents", "estimates") for row in p.get(key, ())
-    ]
-    counts = {verdict: sum(j["verdict"] == verdict for j in judgements) for verdict in STYLES}
-    parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    states = [j["state"] for j in judgements if j["state"]]
-    named = [f"{states.count(state)} {state}" for state in sorted(set(states))]
-    against = f"; against the baseline: {', '.join(named)}" if named else ""
-    yield f"promises: {', '.join(parts) or 'none judged'}{against}", ("bold",)
-    if hint and "new" in states:
-        yield "record new values with --ctxguard-update, and commit the .ctxguard.json files", ()
+def _changes(changes: Sequence[Change], screen: Screen, *, written: bool) -> Iterator[Line]:
+    if not changes:
+        return
+    shown = changes if screen.verbosity > 0 else changes[:CHANGES]
+    yield "", ()
+    yield "since the baseline", ("bold",)
+    for change in shown:
+        text = f"{describe(change)}: {values_text(change, arrow=screen.written('→'))}"
+        style = () if change.accepted else OF_STATES.get(change.state, ())
+        lines = screen.wrapped(text.removesuffix(": "), first=f"  {state_text(change):<13}")
+        yield from _styled(lines, *style)
+    if left := len(changes) - len(shown):
+        yield f"  {left} more: -v shows all", ()
+    states = {change.state for change in changes}
+    for state, said in RECORDED.items():
+        if state in states and not written:
+            yield from _styled(screen.wrapped(said, first="  "))
+
+
+def _notes(run: Run, screen: Screen) -> Iterator[Line]:
+    lines = [*_note_lines(run, screen)]
+    if lines:
+        yield "", ()
+    shown = lines if screen.verbosity > 0 else lines[:NOTES]
+    yield from shown
+    if left := len(lines) - len(shown):
+        yield f"{left} more notes: -v shows all", ("yellow",)
+
+
+def _note_lines(run: Run, screen: Screen) -> Iterator[Line]:
+    if screen.verbosity < 1:  # else they stand with their tests
+        for test in run.tests:
+            for part in test.note.splitlines():
+                text = f"{test.nodeid}: {part.strip()}"
+                yield from _styled(screen.wrapped(text, rest="  "), "yellow")
+        left = dict.fromkeys(name for test in run.tests for name in test.unchecked)
+        if left:
+            text = f"not checked in this tier: {', '.join(left)}"
+            yield from _styled(screen.wrapped(text, rest="  "), "yellow")
+    replays = [s.replay for test in run.tests for s in test.subjects if s.replay is not None]
+    for text in sorted({replay.approximate for replay in replays} - {""}):
+        yield from _styled(screen.wrapped(text, rest="  "), "yellow")
+    if seed := run.instruments.seed:
+        yield screen.text(f"samples were drawn anew, with --ctxguard-seed {seed}"), ("yellow",)
+
+
+def _styled(lines: Iterable[str], *styles: str) -> Iterator[Line]:
+    return ((line, styles) for line in lines)

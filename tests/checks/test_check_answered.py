@@ -148,7 +148,7 @@ def test_a_lost_hit_fails_though_another_was_won():
         trial(1, "invented", "1234"),
         trial(2),
         old={"employee/1": "hit", "employee/2": "other"},
-        accept="pytest --ctxguard-update",
+        accept="pytest-ctxguard accept",
     )
     assert (judgement.verdict, judgement.state) == ("fail", "regressed")
     assert judgement.findings == (
@@ -159,7 +159,8 @@ def test_a_lost_hit_fails_though_another_was_won():
             measured="employee/1 invented",
             allowed="at most 0 of the baseline's hits lost",
             why="users will see the agent forget",
-            remedy="mend the policy, or accept: pytest --ctxguard-update",
+            remedy="mend the policy, or accept: pytest-ctxguard accept",
+            baseline=True,
         ),
     )
 

@@ -1,7 +1,7 @@
 """A metric against the baseline: the states every gated check shares."""
 
 from pytest_ctxguard.baseline import Metric
-from pytest_ctxguard.checks.compare import Standing, standing
+from pytest_ctxguard.checks.compare import Standing, standing, standing_findings
 from pytest_ctxguard.checks.finding import Finding
 from tests.factories import case_of, replay_of
 
@@ -14,9 +14,17 @@ def stand(old, **changes):
     return standing(case, "ctx_token_cost", name="billed", metric=METRIC)
 
 
-def test_while_the_baseline_is_rewritten_everything_is_new():
-    case = case_of(replay_of(1), recorded=lambda: None, require_recorded=True)
-    assert standing(case, "ctx_x", name="billed", metric=METRIC) == Standing(state="new")
+def test_while_the_baseline_is_rewritten_nothing_that_it_says_stands():
+    mine, its = (
+        Finding(
+            rule="x", what="", where="", measured="", allowed="", why="", remedy="", baseline=about
+        )
+        for about in (False, True)
+    )
+    kept = case_of(replay_of(1))
+    rewritten = case_of(replay_of(1), updating=True)
+    assert standing_findings(kept, [mine, its]) == (mine, its)
+    assert standing_findings(rewritten, [mine, its]) == (mine,)
 
 
 def test_what_was_never_recorded_is_new():
@@ -24,7 +32,7 @@ def test_what_was_never_recorded_is_new():
 
 
 def test_where_a_record_is_required_new_is_a_finding():
-    found = stand(None, require_recorded=True, accept="pytest --ctxguard-update")
+    found = stand(None, require_recorded=True, record="pytest --ctxguard-update")
     assert found == Standing(
         state="new",
         finding=Finding(
@@ -35,6 +43,7 @@ def test_where_a_record_is_required_new_is_a_finding():
             allowed="a recorded value, since CI is set",
             why="without one, a later regression could not be seen",
             remedy="record it and commit the file: pytest --ctxguard-update",
+            baseline=True,
         ),
     )
 
@@ -56,7 +65,7 @@ def test_numerics_that_were_not_recorded():
 
 def test_another_instrument_is_incomparable():
     old = Metric(100, {"counter": "words", "numerics": "neon", "rules": "1"})
-    found = stand(old, accept="pytest --ctxguard-update")
+    found = stand(old, accept="pytest-ctxguard accept")
     assert found == Standing(
         state="incomparable",
         finding=Finding(
@@ -66,8 +75,8 @@ def test_another_instrument_is_incomparable():
             measured="120, with counter letters, numerics avx2, rules unset",
             allowed="100, with counter words, numerics neon, rules 1",
             why="the two values were not measured with the same instrument",
-            remedy="undo the change of counter, numerics, rules, or accept: "
-            "pytest --ctxguard-update",
+            remedy="undo the change of counter, numerics, rules, or accept: pytest-ctxguard accept",
+            baseline=True,
         ),
         differing=("counter", "numerics", "rules"),
     )

@@ -234,7 +234,7 @@ def test_a_claim_on_the_baseline_needs_all_its_trials(claim):
     [finding] = judgement.findings
     assert finding.rule == "ctx_sampled.other-trials"
     assert finding.measured == "16 trials; not in both: t15"
-    assert finding.remedy == "record all of them: pytest --ctxguard --ctxguard-update"
+    assert finding.remedy == 'record all of them: pytest-ctxguard accept NODEID --reason "…"'
 
 
 def test_another_seed_is_another_sample_and_no_regression():

@@ -77,7 +77,7 @@ def test_dearer_within_the_tolerance():
 
 
 def test_dearer_than_the_tolerance():
-    judgement = judge(10_201, old=10_000, max_increase=0.02, accept="pytest --ctxguard-update")
+    judgement = judge(10_201, old=10_000, max_increase=0.02, accept="pytest-ctxguard accept")
     assert (judgement.verdict, judgement.state) == ("fail", "regressed")
     assert judgement.findings == (
         Finding(
@@ -87,7 +87,8 @@ def test_dearer_than_the_tolerance():
             measured="10,201 input tokens billed",
             allowed="10,000 in the baseline, and 2.0% more",
             why="every call pays for its whole request",
-            remedy="send less, or accept: pytest --ctxguard-update",
+            remedy="send less, or accept: pytest-ctxguard accept",
+            baseline=True,
         ),
     )
 

@@ -72,6 +72,15 @@ class Result:
         """Test -> what rode on its report."""
         return {r["test"]: json.loads(r["payload"]) for r in self.reports if r["payload"]}
 
+    def states(self, test: str) -> dict[str, str]:
+        """Return what each metric of a test is to the baseline."""
+        judged = [j for row in self.payloads[test]["subjects"] for j in row["judgements"]]
+        return {name: state for judgement in judged for name, state in judgement["states"].items()}
+
+    def subjects(self, test: str, *, kind: str) -> list[Any]:
+        """Return what of one kind a test judged."""
+        return [row for row in self.payloads[test]["subjects"] if row["kind"] == kind]
+
     def failure(self, test: str) -> str:
         """Return the text of the one failing report of a test."""
         texts = [r["text"] for r in self.reports if r["test"] == test and r["outcome"] == "failed"]
@@ -111,6 +120,24 @@ class Project:
         """The project's folder."""
         return self.pytester.path
 
+    @property
+    def baseline_path(self) -> Path:
+        """Where the baseline of the project's one module stands."""
+        return self.root / "test_mini.ctxguard.json"
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """Test -> label -> metric, as that file has them now."""
+        entries: dict[str, Any] = json.loads(self.baseline_path.read_bytes())["entries"]
+        return entries
+
+    @property
+    def last_run(self) -> dict[str, Any]:
+        """What the last run left in pytest's cache."""
+        path = self.root / ".pytest_cache" / "v" / "ctxguard" / "last-run.json"
+        run: dict[str, Any] = json.loads(path.read_bytes())
+        return run
+
     def with_file(self, name: str, text: str) -> Project:
         """Add or replace a file."""
         return replace(self, files={**self.files, name: text})
@@ -142,7 +169,7 @@ class Project:
         plugins = ("-pctxguard", "-pxdist") if parallel else ("-pctxguard",)
         log = self.root / "reports.jsonl"
         log.unlink(missing_ok=True)
-        result = run(*plugins, *self.options, *arguments)
+        result = run(*plugins, "-v", *self.options, *arguments)  # the section has every judgement
         lines = log.read_text().splitlines() if log.exists() else []
         return Result(
             root=self.root,

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from pytest_ctxguard.plugin import options
+from pytest_ctxguard.plugin import settings
 from pytest_ctxguard.server.running import Server
 from pytest_ctxguard.server.script import ScriptedAnswers
 from pytest_ctxguard.tokens.request import RequestEncoder
@@ -470,7 +470,7 @@ def test_one_function_decides_the_record_mode(
     over = [f"--override-ini={key}={value}" for key, value in ini.items()]
     config = pytester.parseconfig("-pctxguard", "-precording", *over, *arguments)
 
-    found = options.record_mode(config, options.read_settings(config), marked=marked)
+    found = settings.read_settings(config).record_mode(marked=marked or None)
 
     assert "{} ({})".format(*found) == mode
 

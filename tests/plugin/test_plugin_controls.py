@@ -19,7 +19,7 @@ CONTROLS = (
 def test_every_control_is_shown_when_asked_for(project: Project) -> None:
     tested = project.with_test(ANSWERED)
 
-    assert CONTROLS in tested.run("--ctxguard", "--ctxguard-controls=all").section
+    assert CONTROLS in tested.run("--ctxguard", "-octxguard_controls=all").section
     usable = tested.run("--ctxguard")
     assert "controls" not in usable.section
     assert usable.outcomes == {"passed": 2}

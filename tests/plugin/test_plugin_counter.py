@@ -35,7 +35,7 @@ def test_the_ini_key_names_a_file_beside_the_ini_file(project: Project) -> None:
 
 
 def test_what_is_approximate_is_called_so_and_the_reason_said_once(project: Project) -> None:
-    result = suite(project).run("--ctxguard", "--ctxguard-counter=tiny")
+    result = suite(project).run("--ctxguard", "-octxguard_counter=tiny")
 
     [budget] = [line for line in result.section.splitlines() if " budget: " in line]
     [cost] = [line for line in result.section.splitlines() if " token_cost: " in line]
@@ -48,17 +48,17 @@ def test_an_exact_counter_is_not_called_approximate(project: Project) -> None:
     guarded = suite(project)
     (project.root / "tiny" / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
 
-    result = guarded.run("--ctxguard", "--ctxguard-counter=tiny", "-s")
+    result = guarded.run("--ctxguard", "-octxguard_counter=tiny", "-s")
 
     assert result.outcomes == {"passed": 1}
     assert "approximate" not in result.section
     assert "its own chat template" in result.text
 
 
-def test_the_command_line_comes_before_the_ini_key(project: Project) -> None:
+def test_an_override_on_the_command_line_comes_before_the_ini_file(project: Project) -> None:
     guarded = suite(project).with_ini(ctxguard_counter="tiny")
 
-    result = guarded.run("--ctxguard", "--ctxguard-counter=qwen2.5", "-s")
+    result = guarded.run("--ctxguard", "-octxguard_counter=qwen2.5", "-s")
 
     assert "ctxguard: counter qwen2.5; " in result.text
     assert "by qwen2.5 (" in result.text
@@ -78,7 +78,7 @@ def test_another_counter_makes_the_baseline_incomparable(project: Project) -> No
     guarded = suite(project)
     guarded.run("--ctxguard", "--ctxguard-update")
 
-    result = guarded.run("--ctxguard", "--ctxguard-counter=tiny")
+    result = guarded.run("--ctxguard", "-octxguard_counter=tiny")
 
     assert result.outcomes == {"failed": 1}
     assert "incomparable" in result.text
@@ -86,7 +86,7 @@ def test_another_counter_makes_the_baseline_incomparable(project: Project) -> No
 
 @pytest.mark.parametrize("name", ["claude", "tiny/none.json"])
 def test_an_unknown_counter_is_a_usage_error(project: Project, name: str) -> None:
-    result = suite(project).run("--ctxguard", f"--ctxguard-counter={name}")
+    result = suite(project).run("--ctxguard", f"-octxguard_counter={name}")
 
     assert result.exit == pytest.ExitCode.USAGE_ERROR
     assert f"no counter is named '{name}'; there are: qwen2.5, o200k" in result.text

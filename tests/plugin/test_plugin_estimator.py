@@ -164,7 +164,7 @@ def test_what_judges_nothing_fails(estimating: Project) -> None:
     assert "Call ctx_estimate(estimator)" in result.failure("test_nothing_called")
     assert "by the test's mark, and it has none" in result.failure("test_no_mark")
     assert "has no text of scripts=()" in result.failure("test_shapes_of_a_text")
-    assert result.payloads["test_body_fails"]["estimates"] == []
+    assert result.subjects("test_body_fails", kind="estimate") == []
 
 
 def test_a_mark_is_judged_in_the_structure_tier_beside_one_of_the_model(

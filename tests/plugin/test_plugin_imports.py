@@ -70,6 +70,7 @@ def test_a_plain_run_loads_no_part_that_judges(project: Project) -> None:
         "pytest_ctxguard.plugin.hooks",
         "pytest_ctxguard.plugin.names",
         "pytest_ctxguard.plugin.options",
+        "pytest_ctxguard.plugin.settings_table",
     ]
 
 

@@ -91,12 +91,12 @@ def test_the_mark_holds_the_policies_it_names_and_gives_options(laws: Project) -
     ).run("--ctxguard")
 
     assert result.outcomes == {"passed": 1, "failed": 2}
-    rows = {test: payload["laws"] for test, payload in result.payloads.items()}
-    assert " 7 histories" in rows["test_marked"][0]["summary"]
-    assert " 8 histories" in rows["test_called"][0]["summary"]
+    rows = {test: result.subjects(test, kind="laws") for test in result.payloads}
+    assert " 7 histories" in rows["test_marked"][0]["judgements"][0]["summary"]
+    assert " 8 histories" in rows["test_called"][0]["judgements"][0]["summary"]
     assert {*result.findings("test_called")} == {"ctx_policy_laws.current-turn"}
     assert [row["policy"] for row in rows["test_both"]] == ["UserMessages", "newest"]
-    assert all(" 9 histories" in row["summary"] for row in rows["test_both"])
+    assert all(" 9 histories" in row["judgements"][0]["summary"] for row in rows["test_both"])
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,13 @@ def test_async_policies_are_held_to_the_laws_in_both_forms_and_by_the_mark(laws:
     found = [result.findings(test) for test in ("test_sync", "test_aio", "test_marked")]
     assert {*found[0]} == {"ctx_policy_laws.well-formed", "ctx_policy_laws.current-turn"}
     assert found[0] == found[1] == found[2]
-    rows = {test: payload["laws"] for test, payload in result.payloads.items()}
+    rows = {test: result.subjects(test, kind="laws") for test in result.payloads}
     assert rows["test_sync"] == rows["test_aio"] == rows["test_marked"]
-    assert [row["verdict"] for row in rows["test_kept"]] == ["pass", "pass"]
-    assert "two processes of different PYTHONHASHSEED" in rows["test_aio"][0]["summary"]
+    assert [row["judgements"][0]["verdict"] for row in rows["test_kept"]] == ["pass", "pass"]
+    assert (
+        "two processes of different PYTHONHASHSEED"
+        in rows["test_aio"][0]["judgements"][0]["summary"]
+    )
 
 
 def test_aio_runs_policies_in_the_loop_of_the_test_and_factories_too(laws: Project) -> None:
@@ -378,4 +381,4 @@ def test_it(ctx_policy_laws):
     ).run("--ctxguard")
 
     assert result.outcomes == {"passed": 1}
-    assert len(result.payloads["test_it"]["laws"]) == 1
+    assert len(result.subjects("test_it", kind="laws")) == 1

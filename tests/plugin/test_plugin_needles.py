@@ -284,8 +284,15 @@ def test_the_seed_of_the_run_redraws_the_sample(project: Project) -> None:
         "records=8:depth=0.5:seed=3:trial=0"
         in tested.run("--ctxguard", "--ctxguard-seed=3", "-s").text
     )
-    own = needles("", "full_history, trials=1, seed=5", "print(recall.trials[0].recipe)")
-    assert ":seed=5:" in project.with_test(own).run("--ctxguard", "--ctxguard-seed=3", "-s").text
+
+
+def test_a_call_draws_a_sample_of_its_own_unless_the_command_line_draws(project: Project) -> None:
+    call = "full_history, trials=1, seed=5"
+    own = project.with_test(needles("", call, "print(recall.trials[0].recipe)"))
+
+    assert ":seed=5:" in own.run("--ctxguard", "-s").text
+    assert ":seed=3:" in own.run("--ctxguard", "--ctxguard-seed=3", "-s").text
+    assert ":seed=0:" in own.run("--ctxguard", "--ctxguard-seed=0", "-s").text
 
 
 def test_curtailed_trials_are_those_that_the_verdict_needs(project: Project) -> None:

@@ -7,20 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from pytest_ctxguard.plugin import sharing
-from tests.engine.tiny import export_tiny
+from tests.plugin.engines import PROC, engines, until
 from tests.plugin.project import UPDATE, Project, Result, mini_transcript
 
-PROC = Path("/proc")
 pytestmark = pytest.mark.skipif(not PROC.exists(), reason="looks for processes in /proc")
-PATIENCE = 60.0
 
 ASKING = """
     import json, os
@@ -33,44 +29,6 @@ ASKING = """
         told = [[trial.outcome, trial.text] for trial in replay.answers("shard").trials]
         Path(f"told-{turns}.json").write_text(json.dumps(told))
     """
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_tiny(tmp_path_factory.mktemp("tiny") / "model")
-
-
-@pytest.fixture
-def shared(
-    project: Project, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
-    """The mini project with a tiny model and a store of its own; no process may be left."""
-    from pytest_ctxguard.cache import cache_folder
-
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    for entry in cache_folder().iterdir():  # the tokenizer takes long to make
-        if entry.name != "answers":
-            (cache / entry.name).symlink_to(entry)
-    monkeypatch.setenv("CTXGUARD_CACHE", str(cache))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    mine = project.with_backend("none").with_transcript(mini_transcript(turns=5))
-    yield mine.with_ini(ctxguard_model=str(model))
-    assert engines(model) == []
-    assert list(tmp_path.glob("ctxguard-*")) == []
-
-
-def engines(model: Path) -> list[int]:
-    """Return the processes that run a model for workers."""
-    found = []
-    for path in PROC.glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue  # it has ended
-        if b"pytest_ctxguard.cli.share" in words and str(model).encode() in b" ".join(words):
-            found.append(int(path.parent.name))
-    return found
 
 
 def told(result: Result) -> list[object]:
@@ -238,7 +196,7 @@ WAITING = """
     """
 
 
-def test_a_controller_that_is_killed_leaves_no_process(shared: Project, model: Path) -> None:
+def test_a_controller_that_is_killed_leaves_no_process(shared: Project, tiny_model: Path) -> None:
     waiting = shared.with_test(WAITING)
     waiting.write()
     run = [sys.executable, "-m", "pytest", "-pctxguard", "-pxdist", "--ctxguard", "-n2"]
@@ -247,10 +205,10 @@ def test_a_controller_that_is_killed_leaves_no_process(shared: Project, model: P
     )
     with controller:
         until(lambda: len(list(waiting.root.glob("asked-*"))) == 2)
-        assert len(engines(model)) == 1
+        assert len(engines(tiny_model)) == 1
         controller.send_signal(signal.SIGKILL)
 
-    until(lambda: not engines(model))
+    until(lambda: not engines(tiny_model))
 
 
 def test_a_run_in_which_nobody_asks_starts_no_process(shared: Project) -> None:
@@ -287,11 +245,3 @@ def test_the_real_model_has_one_baseline_with_and_without_workers(project: Proje
     assert alone.outcomes == together.outcomes == {"passed": 2}
     assert together.baseline_path.read_bytes() == written
     assert together.payloads == alone.payloads
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; give up after a minute."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it has not come to that"
-        time.sleep(0.05)

@@ -56,8 +56,8 @@ def simulated(project: Project, *options: str, **case: object) -> Counter[str]:
     verdicts = Counter(
         judgement["verdict"]
         for payload in result.payloads.values()
-        for recall in payload["recalls"]
-        for judgement in recall["judgements"]
+        for subject in payload["subjects"]
+        for judgement in subject["judgements"]
         if judgement["promise"] == "needle_recall"
     )
     assert verdicts.total() == case["runs"], result.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
@@ -52,16 +52,20 @@ def counter(named: CounterSource, *, takes: Takes = "messages") -> Counter:
     )
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, *, further: Collection[str] = ()) -> str:
     """Return the name of a counter, without loading anything.
+
+    Args:
+        name: the name.
+        further: names of the user's own counters.
 
     Raises:
         UsageError: no counter is named so, and there is no such file.
     """
-    if name not in NAMES and not _is_url(name) and not (name and Path(name).exists()):
+    if name not in {*NAMES, *further} and not _is_url(name) and not (name and Path(name).exists()):
         raise UsageError(
-            f"no counter is named {name!r}; there are: {', '.join(NAMES)}, the path of a "
-            "tokenizer.json or of its folder, and the http URL of a server's tokenize route"
+            f"no counter is named {name!r}; there are: {', '.join([*NAMES, *further])}, the path "
+            "of a tokenizer.json or of its folder, and the http URL of a server's tokenize route"
         )
     return name
 

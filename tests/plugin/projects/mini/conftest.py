@@ -15,10 +15,15 @@ FACTS = {
     "employee": ("48213", "77777", "11111"),
 }
 DECLINE = "I do not know."
+SAME_TO_ALL = {"silent": "", "parrot": "I see."}
 
 
 def answer(messages, *, variant):
     """Answer the last message from those before it; a dropped fact changes the answer."""
+    if variant == "broken":
+        raise BackendError("out of memory")
+    if variant in SAME_TO_ALL:
+        return SAME_TO_ALL[variant]
     *context, question = [message.get("content") or "" for message in messages]
     if question.startswith("What is the extension of "):
         return look_up(question[25:-1], "\n".join(context), variant=variant)

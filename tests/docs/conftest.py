@@ -1,0 +1,3 @@
+"""The project that the blocks of the pages run in has a conftest of its own."""
+
+collect_ignore = ["project"]
