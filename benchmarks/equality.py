@@ -48,7 +48,8 @@ def compare(files: ModelFiles) -> Iterator[tuple[str, float, int]]:
 
     for chunk in (17, 64, 128, 512):
         yield f"chunks of {chunk}", *differing(runner(chunk=chunk))
-    yield "one thread", *differing(runner(threads=1))
+    for threads in (1, 3, 8):
+        yield f"{threads} threads", *differing(runner(threads=threads))
     warm = runner()
     warm.generate(asked[0][:-TAIL], max_tokens=4)
     yield "prefix cached", *differing(warm)

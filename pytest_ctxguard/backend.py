@@ -104,7 +104,11 @@ class Backend(Protocol):
 
 @runtime_checkable
 class BatchBackend(Backend, Protocol):
-    """A backend that is quicker when several requests come together."""
+    """A backend that is quicker when several requests come together.
+
+    One that need not have requests with a common beginning for that has an ``at_once``, too: how
+    many it answers at the same time.
+    """
 
     def complete_many(
         self,

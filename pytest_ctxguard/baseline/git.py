@@ -94,7 +94,7 @@ def _git(folder: Path, *arguments: str, ref: str, hint: str = "") -> bytes:
             capture_output=True,
             timeout=SECONDS,
             check=False,
-            env={**known, "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"},
+            env={**known, "LC_ALL": "C"},
         )
     except FileNotFoundError:
         raise UsageError(

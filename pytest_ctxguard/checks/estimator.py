@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pytest_ctxguard.checks.finding import Finding, Judgement
+from pytest_ctxguard.checks.promise import Tier
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.tokens.corpus.kinds import kinds as all_kinds
 from pytest_ctxguard.tokens.corpus.texts import scripts as all_scripts
@@ -50,7 +51,9 @@ class EstimatorBound:
         kinds: the kinds, and shapes of messages, that are judged; ``None``: all.
     """
 
-    marker: ClassVar = MARKER
+    marker: ClassVar[str] = MARKER
+    tier: ClassVar[Tier] = "structure"
+    usage: ClassVar[str] = USAGE
 
     against: Against
     max_under: float

@@ -143,7 +143,18 @@ def _margin(
         why=NEAR_TIES if shown and numerics_differ else why,
         remedy=f"mend the policy, or accept: {against.accept}"
         if shown
-        else "ask more trials, or allow a wider margin",
+        else f"{_takes(claim, table)}; or allow a wider margin",
         inconclusive=not shown or numerics_differ,
         baseline=True,
     )
+
+
+def _takes(claim: SampleClaim, table: stats.Changes) -> str:
+    """Return how many trials would show the margin, if as many change as here."""
+    lost, gained, margin = len(table.lost), len(table.gained), claim.margin or 0
+    seen = f"at the changes seen, {lost} lost and {gained} gained of {table.trials}"
+    needed = stats.changed_needs(lost, gained, of=table.trials, margin=margin, alpha=claim.alpha)
+    if needed is None:
+        return f"{seen}, no number of trials shows it: mend the policy"
+    number = f"about {needed:,}" if needed <= stats.MOST_TRIALS else f"over {stats.MOST_TRIALS:,}"
+    return f"{seen}, {number} trials show it four times in five"

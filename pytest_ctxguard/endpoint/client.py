@@ -147,7 +147,10 @@ class EndpointBackend:
         tool_choice: ToolChoice = "auto",
         max_tokens: int = 48,
     ) -> tuple[Completion | BackendError, ...]:
-        """Answer many requests, several at once; see ``backend.BatchBackend.complete_many``."""
+        """Answer many requests; see ``backend.BatchBackend.complete_many``.
+
+        Several are under way at once, unless the server answers one after the other.
+        """
 
         def answer(messages: Sequence[Message]) -> Completion | BackendError:
             try:
@@ -158,10 +161,10 @@ class EndpointBackend:
                 return error.with_traceback(None)
 
         try:
-            self._description  # noqa: B018 - asked for once, before threads would ask for it each
+            at_once = 1 if self._description.serial else self.at_once
         except BackendError as error:
             return (error.with_traceback(None),) * len(requests)
-        return together(answer, requests, at_once=self.at_once)
+        return together(answer, requests, at_once=at_once)
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""

@@ -32,6 +32,8 @@ class Description:
             model's own defaults may ask for.
         cuts: whether it cuts a prompt that is too long, and answers the rest.
         no_nulls: whether it refuses null where a message's field may be missing.
+        serial: whether it answers one request after the other. What waits there has its time run
+            out, and is computed all the same.
     """
 
     model: str
@@ -41,6 +43,7 @@ class Description:
     neutral: Mapping[str, Any] = field(default_factory=dict)
     cuts: bool = False
     no_nulls: bool = False
+    serial: bool = False
 
 
 def describe(sender: Sender, *, model: str | None) -> Description:
@@ -53,7 +56,8 @@ def describe(sender: Sender, *, model: str | None) -> Description:
     name = model if model is not None else str(row["id"])
     own = row.get("ctxguard")
     if isinstance(own, dict) and all(isinstance(value, str) for value in own.values()):
-        return Description(name, own, ours=True, window=_whole(row.get("max_model_len")))
+        window = _whole(row.get("max_model_len"))
+        return Description(name, own, ours=True, window=window, serial=True)
     readers = {
         "vllm": _vllm,
         "sglang": _sglang,
@@ -156,7 +160,9 @@ def _llama_cpp_python(sender: Sender, name: str, row: Row) -> Description:
     if "llama.cpp Python" not in str(info.get("title")):
         return _described(name)
     program = _joined("llama-cpp-python", info.get("version"), by=" ")
-    return _described(name, program=program, neutral={"repeat_penalty": 1.0}, no_nulls=True)
+    return _described(
+        name, program=program, neutral={"repeat_penalty": 1.0}, no_nulls=True, serial=True
+    )
 
 
 def _ollama(sender: Sender, name: str, row: Row) -> Description:

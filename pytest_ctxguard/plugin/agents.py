@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ctxguard.errors import ContextGateFailure, UsageError
+from pytest_ctxguard.errors import NothingChecked, UsageError
 from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.replaying import of_guarded
 from pytest_ctxguard.plugin.services import Services
@@ -175,7 +175,7 @@ def _check_met(run: AgentRun, *, scripted: bool, promise: AgentPromise) -> None:
         raise run.raised
     judged = (promise.says, promise.sends, promise.runs, promise.window)
     if scripted or not run.requests or all(part is None for part in judged):
-        raise ContextGateFailure(
+        raise NothingChecked(
             f"nothing to check: the agent sent {len(run.requests)} requests, and none was refused. "
             "Point it at the server it is given, or refuse an earlier request (at=…, limit=…)."
         )

@@ -90,6 +90,7 @@ class Controlling:
             findings=kept.findings,
             changes=kept.changes,
             written=kept.written,
+            removed=kept.removed,
             collection=kept.collection,
             instruments=self._instruments(),
             tolerated=self.settings.tolerate_inconclusive,
@@ -98,7 +99,7 @@ class Controlling:
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             self._judge_whole(session)
         self.publishing.publish(self.run, session)
-        leave(self.run, self.config)
+        leave(self.publishing.run, self.config)
 
     def _judge_whole(self, session: pytest.Session) -> None:
         """Fail a session that would pass, by what only the run as a whole tells."""

@@ -14,6 +14,7 @@ from pytest_ctxguard.checks.estimator import (
     make_bounds,
 )
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.plugin.promises import Closest
 from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.replaying import of_guarded
 from pytest_ctxguard.tokens.estimates.asking import Estimator, Takes
@@ -30,13 +31,13 @@ def read_bounds(item: pytest.Item) -> tuple[EstimatorBound, ...]:
     """Return what a test's marks promise about estimators; the closest wins for each counter.
 
     Raises:
-        UsageError: a mark has a missing, unknown or impossible argument.
+        UsageError: a mark has a missing, unknown or impossible argument, or contradicts another.
     """
-    found: dict[str, EstimatorBound] = {}
-    for mark in item.iter_markers(MARKER):
+    found = Closest[EstimatorBound]()
+    for node, mark in item.iter_markers_with_node(MARKER):
         for bound in make_bounds(mark.args, mark.kwargs):
-            found.setdefault(bound.subject, bound)
-    return tuple(found.values())
+            found.add(bound, node)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -160,7 +160,7 @@ class Guarding:
             if report.failed:
                 services = self.config.stash[SERVICES]
                 told = seen_again(item, record, services=services, command=result.rerun)
-                report.sections.append((TITLE, encodable(told)))
+                report.sections.append((TITLE, told))
         return report
 
 
@@ -168,6 +168,7 @@ def _refuse(item: pytest.Item) -> None:
     try:
         refuse_misspelt(item)
     except UsageError as error:
+        item.stash[RECORD] = TestRecord(())
         pytest.fail(str(error), pytrace=False)
 
 

@@ -60,7 +60,7 @@ def keep(
         settings: of this run.
         root: what the paths are relative to.
     """
-    collection = with_whole(collection, tests)
+    collection = with_whole(_narrowed(collection, tests), tests)
     by_file: dict[str, list[TestResult]] = {}
     for test in tests:
         if measured(test) or module_of(test.nodeid) in collection.whole:
@@ -98,6 +98,13 @@ def keep(
         findings += done.findings
     found = (*findings, *stale_findings(old, gone=collection.gone))
     return replace(kept, findings=found)
+
+
+def _narrowed(collection: Collection, tests: Sequence[TestResult]) -> Collection:
+    """Return a collection that also says whether the run stopped, or only collected."""
+    if {*collection.guarded} <= {test.nodeid for test in tests} or collection.narrowed:
+        return collection
+    return replace(collection, narrowed=("not every test ran",))
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -43,9 +44,15 @@ def is_guarded(item: pytest.Item) -> bool:
 
     Any mark that begins with ``ctx_`` counts, so that a misspelt one is noticed.
     """
-    return any(mark.name.startswith("ctx_") for mark in item.iter_markers()) or any(
-        name in FIXTURE_NAMES for name in getattr(item, "fixturenames", ())
-    )
+    if not frozenset(FIXTURE_NAMES).isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    node: Any = item
+    while node is not None:  # not iter_markers: every test of every suite passes here
+        for mark in node.own_markers:
+            if mark.name.startswith("ctx_"):
+                return True
+        node = node.parent
+    return False
 
 
 def node_id(item: pytest.Item) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import Generic, TypeVar
 
 import pytest
 
 from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
-from pytest_ctxguard.checks.promise import Promise, describe, make_promises
+from pytest_ctxguard.checks.promise import Marked, Promise, describe, make_promises
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.further import FURTHER
 from pytest_ctxguard.plugin.names import MARKER_NAMES
 
+Kept = TypeVar("Kept", bound=Marked)
 NEAR = 0.85  # difflib's ratio: a letter or two are wrong
 
 
@@ -29,8 +32,7 @@ def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:
     further = item.config.stash.get(FURTHER, {})
     checks = {**CHECKS, **RECALL_CHECKS, **further}
     known = (*MARKER_NAMES, *further)
-    found: dict[tuple[str, str], Promise | NeedleRecall] = {}
-    places: dict[tuple[str, str], pytest.Item | pytest.Collector] = {}
+    found = Closest[Promise | NeedleRecall]()
     for node, mark in item.iter_markers_with_node():
         if not mark.name.startswith("ctx_"):
             continue
@@ -38,15 +40,33 @@ def read_promises(item: pytest.Item) -> tuple[Promise | NeedleRecall, ...]:
             raise UsageError(f"no marker is named {mark.name!r}; there are: {', '.join(known)}")
         if mark.name in checks:
             for promise in make_promises(checks[mark.name], mark.args, mark.kwargs):
-                key = (promise.marker, promise.subject)
-                if found.setdefault(key, promise) != promise and places[key] is node:
-                    raise UsageError(
-                        f"{describe(promise)} is promised twice in one place, and differently: "
-                        f"{found[key]} and {promise}. Which of them counts is not said; take one "
-                        "away, or give each a test of its own."
-                    )
-                places.setdefault(key, node)
-    return tuple(found[key] for key in sorted(found))
+                found.add(promise, node)
+    return tuple(sorted(found, key=lambda promise: (promise.marker, promise.subject)))
+
+
+class Closest(Generic[Kept]):
+    """The promises of a test, for each marker and subject the one of the closest mark."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[Kept, object]] = {}
+
+    def __iter__(self) -> Iterator[Kept]:
+        return (promise for promise, _ in self._found.values())
+
+    def add(self, promise: Kept, place: object) -> None:
+        """Add a promise; the closer it is to the test, the earlier.
+
+        Raises:
+            UsageError: another of the same place contradicts it.
+        """
+        key = promise.marker, promise.subject
+        closest, its_place = self._found.setdefault(key, (promise, place))
+        if its_place is place and closest != promise:
+            raise UsageError(
+                f"{describe(promise)} is promised twice in one place, and differently: {closest} "
+                f"and {promise}. Which of them counts is not said; take one away, or give each a "
+                "test of its own."
+            )
 
 
 def refuse_misspelt(item: pytest.Item) -> None:

@@ -31,6 +31,7 @@ class Publishing:
     ) -> None:
         self.config, self.settings, self.environ = config, settings, environ
         self.run = Run()
+        self._scrubbing = scrubbing(settings)
         self._properties: dict[str, tuple[Property, ...]] = {}
         self._problems: list[str] = []
 
@@ -39,13 +40,16 @@ class Publishing:
         """Add a test's properties to its report, here and not where it ran: nothing is sent."""
         payload = getattr(report, PAYLOAD, None)
         if payload is not None:
-            self._properties[report.nodeid] = properties(test_result(payload))
+            told = properties(test_result(payload))
+            self._properties[report.nodeid] = self._scrubbing.value(told)
         if payload is not None or report.when == "teardown":
             report.user_properties += self._properties.get(report.nodeid, ())
 
     def publish(self, run: Run, session: pytest.Session) -> None:
         """Write what the run was asked for; a report that cannot be written fails the run."""
-        self.run = run = scrubbing(self.settings).run(run)
+        self.run = run = self._scrubbing.run(run)
+        if self.config.option.collectonly:
+            return
         for path in self.settings.reports:
             try:
                 write_report(run, path)
@@ -76,9 +80,11 @@ class Publishing:
         """Print, after all that pytest prints, what fails the run as a whole."""
         yield
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None:  # -p no:terminal
+            return
         problems = ((self._screen.text(text), ("red", "bold")) for text in self._problems)
         lines = [*closing_lines(self.run, self._screen), *problems]
-        if reporter is not None and lines:
+        if lines:
             reporter.ensure_newline()
             self._write(reporter, lines)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxguard.errors import ContextGateFailure
+from pytest_ctxguard.errors import NothingChecked
 from pytest_ctxguard.plugin.cassettes import plan, refuse_shared
 from pytest_ctxguard.plugin.names import node_id
 from pytest_ctxguard.plugin.replaying import of_guarded
@@ -154,7 +154,7 @@ class RecordFixture:
         if recorder.error is not None:
             raise recorder.error
         if not recorder.requests:
-            raise ContextGateFailure(
+            raise NothingChecked(
                 "nothing to check: ctx_record saw no request. Run the agent in the body of the "
                 "test, in this process, with a client that vcrpy knows: httpx, httpx2, requests, "
                 "urllib3, aiohttp, http.client, botocore."

@@ -15,6 +15,7 @@ from pytest_ctxguard.plugin.record import Judged, JudgedRecall, TestRecord
 from pytest_ctxguard.plugin.services import Services
 from pytest_ctxguard.plugin.settings import Settings
 from pytest_ctxguard.plugin.settings_table import SETTINGS
+from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.report.prompt_files import Prompt, Render, write_prompts
 from pytest_ctxguard.report.recipe import (
     again_command,
@@ -44,10 +45,10 @@ def rerun(item: pytest.Item) -> str:
 
 def _options(config: pytest.Config) -> Iterator[str]:
     """Yield the options of this run on which a test's results depend."""
-    for row_ in SETTINGS:
-        value = config.getoption(dest(row_)) if row_.name in REPEATED else None
+    for setting in SETTINGS:
+        value = config.getoption(dest(setting)) if setting.name in REPEATED else None
         if value not in (None, False, ""):
-            yield row_.option if value is True else f"{row_.option}={value}"
+            yield setting.option if value is True else f"{setting.option}={value}"
     for given in config.getoption("override_ini") or ():
         if not given.startswith("ctxguard_engine="):  # no result depends on it
             yield f"--override-ini={given}"
@@ -73,7 +74,7 @@ def seen_again(item: pytest.Item, record: TestRecord, *, services: Services, com
             lines += recall_recipe(judged.recall, judged.judgements)
     if written := _written(item, record, services):
         lines.append(row("prompts", written))
-    return "\n".join([*lines, row("again", command)])
+    return "\n".join(map(printable, [*lines, row("again", command)]))
 
 
 def _wanted(record: TestRecord) -> Iterator[Judged | JudgedRecall]:

@@ -34,6 +34,7 @@ from pytest_ctxguard.replay.recorder import Summariser
 from pytest_ctxguard.replay.run import Plan, refuse_running_loop, run, run_async
 from pytest_ctxguard.replay.values import Replay
 from pytest_ctxguard.report.printable import encodable
+from pytest_ctxguard.report.recipe import accept_command
 from pytest_ctxguard.tokens.counters.choosing import CounterSource
 from pytest_ctxguard.transcript.model import Fact, Transcript
 
@@ -268,5 +269,5 @@ def gate(item: pytest.Item, settings: Settings) -> Gate:
         require_recorded=settings.in_ci and not settings.update_new and not settings.compare,
         updating=settings.update,
         record=f"pytest --ctxguard --ctxguard-update {test}",
-        accept=f'pytest-ctxguard accept {test} --reason "…"',
+        accept=accept_command(node_id(item)),
     )

@@ -200,7 +200,7 @@ SETTINGS: tuple[Setting, ...] = (
         ini="ctxguard_engine",
         default="auto",
         allowed=("auto", "shared", "each"),
-        page="engine.md",
+        page="workers.md",
     ),
     Setting(
         "fetch",

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 ANSWER_TOKENS = 48
 """Longest answer to a probe, in tokens."""
 GROUP = 8
-"""Questions handed to the backend at once: what a killed run loses, at most."""
+"""Questions handed to the engine at once: what a killed run loses, at most."""
+ROUNDS = 4
+"""Questions handed to a server at once, by those it answers at once: few wait for the slowest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class Asker:
     ) -> Iterator[dict[str, Completion | BackendError]]:
         """Ask group by group, and yield each one's answers; ``known`` is for the progress."""
         done, total = known, known + len(questions)
-        for group in grouped(questions):
+        for group in grouped(questions, at_once=getattr(self.backend, "at_once", 0)):
             self._progress(label, done, total)
             yield self._ask_together(group)
             done += len(group)
@@ -215,20 +217,28 @@ class Asker:
         return _hash(f"{self._fingerprint}\n{text}")
 
 
-def grouped(questions: Mapping[str, Question]) -> Iterator[dict[str, Question]]:
+def grouped(
+    questions: Mapping[str, Question], *, at_once: int = 0
+) -> Iterator[dict[str, Question]]:
     """Yield questions by their texts, in groups to be asked together.
 
     Those with common beginnings come one after the other, so that a backend finds their prefix
     still computed. A group has one set of tools and one way to ask, at most ``GROUP`` questions,
     and shares at least half of the longest: what the engine asks of prompts it decodes in step.
+
+    Args:
+        questions: text -> question.
+        at_once: unlike questions that the backend answers at once; a group is then ``ROUNDS``
+            times as long, and need not share anything.
     """
+    longest = ROUNDS * at_once or GROUP
     group: dict[str, Question] = {}
     for text, question in sorted(questions.items(), key=lambda item: item[0]):
         half = (max(map(len, (*group, text))) + 1) // 2
         if group:
             first_text, first = next(iter(group.items()))
-            alike = question.asked_like(first) and text[:half] == first_text[:half]
-            if not alike or len(group) == GROUP:
+            alike = question.asked_like(first) and (at_once or text[:half] == first_text[:half])
+            if not alike or len(group) == longest:
                 yield group
                 group = {}
         group[text] = question

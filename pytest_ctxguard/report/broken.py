@@ -11,7 +11,8 @@ from pytest_ctxguard.report.screen import Line, Screen
 
 TESTS = 8
 FINDINGS = 4
-PART = 160  # characters of one part of a finding
+PART = 110  # characters of one part of a finding
+WHOLE = 300  # of a message, or of what to do
 STYLES = {"error": "red", "fail": "red", "inconclusive": "yellow"}
 
 
@@ -39,7 +40,7 @@ def _test_lines(test: TestResult, screen: Screen) -> Iterator[Line]:
     findings = test.findings
     shown = findings if screen.verbosity > 0 else findings[:FINDINGS]
     if not findings or test.verdict == "error":
-        for line in screen.wrapped(cut(test.message), first="  "):
+        for line in screen.wrapped(cut(test.message, WHOLE), first="  "):
             yield line, (style,)
     for finding in shown:
         yield from _finding_lines(finding, screen)
@@ -55,7 +56,7 @@ def _finding_lines(finding: Finding, screen: Screen) -> Iterator[Line]:
     for line in screen.wrapped(text, first="  ", rest="    "):
         yield line, (style,)
     if finding.inconclusive:
-        for line in screen.wrapped(f"to decide: {cut(finding.remedy)}", first="    "):
+        for line in screen.wrapped(f"what to do: {cut(finding.remedy, WHOLE)}", first="    "):
             yield line, (style,)
 
 
@@ -72,7 +73,7 @@ def against(finding: Finding) -> str:
     return f"{cut(finding.measured)}; allowed: {cut(finding.allowed)}"
 
 
-def cut(text: str) -> str:
+def cut(text: str, most: int = PART) -> str:
     """Return the beginning of a text, on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= PART else line[: PART - 1] + "…"
+    return line if len(line) <= most else line[: most - 1] + "…"

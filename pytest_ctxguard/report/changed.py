@@ -11,7 +11,7 @@ NOT_WORTH = ("unchanged",)
 
 
 def share_text(change: Change | None) -> str:
-    """Return by how much a value is more or less than the baseline's: ``+2.7 %``.
+    """Return by how much a value is more or less than the baseline's: ``+2.7%``.
 
     A state takes its place where there is nothing to compare with.
     """

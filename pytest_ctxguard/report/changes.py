@@ -42,6 +42,7 @@ def changes(tests: Sequence[TestResult], baselines: Baselines) -> tuple[Change, 
         entries = baselines.get(test.baseline, {})
         for (label, name), (now, state) in measured(test).items():
             was = entries.get((test.key, label), {}).get(name)
+            accepted = was.accepted if was is not None and state == "unchanged" else None
             found.append(
                 Change(
                     nodeid=test.nodeid,
@@ -51,6 +52,7 @@ def changes(tests: Sequence[TestResult], baselines: Baselines) -> tuple[Change, 
                     was=was,
                     now=now,
                     differing=() if was is None else differing(was.fingerprint, now.fingerprint),
+                    accepted="" if accepted is None else accepted.reason,
                 )
             )
     return tuple(sorted(found, key=place))

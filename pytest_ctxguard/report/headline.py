@@ -17,7 +17,7 @@ WORDS: Mapping[TestVerdict, str] = {
 }
 OF_TESTS: Mapping[TestVerdict, str] = {
     "error": "could not be judged",
-    "fail": "broke a promise",
+    "fail": "failed",
     "inconclusive": "cannot be decided",
     "pass": "passed",
     "skipped": "skipped",
@@ -36,7 +36,7 @@ def word(run: Run) -> str:
 
 
 def tests_text(run: Run) -> str:
-    """Return how many tests came to what: ``3 tests: 1 broke a promise, 2 passed``."""
+    """Return how many tests came to what: ``3 tests: 1 failed, 2 passed``."""
     number = "1 test" if len(run.tests) == 1 else f"{len(run.tests):,} tests"
     parts = list(_parts(run))
     if not parts:

@@ -19,7 +19,14 @@ from pytest_ctxguard.report.changes import describe
 from pytest_ctxguard.report.headline import headline
 from pytest_ctxguard.report.printable import printable, printable_lines
 from pytest_ctxguard.report.recipe import accept_command
-from pytest_ctxguard.report.rows import LEGEND, Column, Section, recall_sections, replay_sections
+from pytest_ctxguard.report.rows import (
+    LEGEND,
+    NEEDLE_LEGEND,
+    Column,
+    Section,
+    recall_sections,
+    replay_sections,
+)
 from pytest_ctxguard.report.run import Effort, Run, TestResult, TestVerdict
 
 COMMENT_LIMIT = 65_536
@@ -29,6 +36,7 @@ SUMMARY_LIMIT = 1024 * 1024
 to a maximum size of 1MiB" (https://docs.github.com/actions/reference/workflow-commands-for-github-\
 actions)."""
 LONGEST = 8_000  # characters of one <pre>
+ROWS = 50  # of a table
 FIRST = 10  # failing tests that are more important than a table
 PART = r"(?:[+-]?[0-9][0-9,.]*%?|[A-Za-z]{1,14})"
 PLAIN = re.compile(rf"{PART}(?:[:.,;]? {PART})*[.]?")
@@ -92,13 +100,14 @@ def _blocks(run: Run) -> Iterator[Block]:
         yield Block(text=text, rank=1)
     for number, test in enumerate(failing(run)):  # the worst first
         yield Block(text=_test(test), rank=2 if number < FIRST else 7)
-    replays = replay_sections(run)
-    for section in replays:
-        yield Block(text=_section(section), rank=3)
-    if replays:
-        yield Block(text=f"*{LEGEND}*\n", rank=6)
-    for section in recall_sections(run):
-        yield Block(text=_section(section), rank=3)
+    for sections, legend in (
+        (replay_sections(run), LEGEND),
+        (recall_sections(run), NEEDLE_LEGEND),
+    ):
+        for section in sections:
+            yield Block(text=_section(section), rank=3)
+        if sections:
+            yield Block(text=f"*{legend}*\n", rank=6)
     changes = changed(run.changes)
     if changes:
         rows = [(state_text(c), code(describe(c)), shown(values_text(c))) for c in changes]
@@ -123,16 +132,20 @@ def _details(summary: str, text: str, *, opened: bool = False) -> str:
     return f"<details{state}><summary>{summary}</summary>\n\n{pre(text)}\n\n</details>\n"
 
 
-def _section(section: Section) -> str:
+def _section(whole: Section) -> str:
+    section = whole.of_rows(ROWS)
+    left = len(whole.verdicts) - len(section.verdicts)
     columns: Sequence[Column] = (section.first, *section.columns)
     heads = tuple(shown(column.head.replace("\n", " ")) for column in columns)
     rows = [
         tuple(shown(column.cells[number]) for column in columns)
         for number in range(len(section.verdicts))
     ]
-    return f"{code(section.title)}\n\n" + _table(
+    more = f"\n*{left} more rows, none of them worse.*\n" if left else ""
+    table = _table(
         heads, rows, right=tuple(column.right for column in columns), verdicts=section.verdicts
     )
+    return f"{code(section.title)}\n\n{table}{more}"
 
 
 def _table(

@@ -58,6 +58,7 @@ def merge(
         findings=(*missing(shards, expected=expected), *_kept(shards)),
         changes=_changes(shards),
         written=_union(shard.run.written for shard in shards),
+        removed=_union(shard.run.removed for shard in shards),
         collection=with_whole(_collection(shards, tests), tests),
         instruments=first.instruments,
         tolerated=first.tolerated,

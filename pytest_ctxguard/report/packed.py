@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -22,36 +23,38 @@ STYLES: dict[TestVerdict, str] = {"error": "red", "fail": "red", "inconclusive":
 def section_lines(section: Section, screen: Screen) -> Iterator[Line]:
     """Yield a table as lines, each with its styles.
 
-    Columns that are ``extra`` are there only if one table has room for all.
+    Columns that are ``extra`` are there only if one table has room for all; the column that names
+    the rows is folded only if that makes one table of several.
     """
-    first = section.first
-    columns: Sequence[Column] = section.columns
-    if len(parts := list(_pack(first, columns, screen))) > 1:
-        columns = [column for column in columns if not column.extra]
-        parts = list(_pack(first, columns, screen))
+    needed = tuple(column for column in section.columns if not column.extra)
+    whole = _width(section.first, screen)
+    folded = min(whole, max(screen.width // 3, 18))
+    for columns, first in itertools.product((section.columns, needed), (whole, folded)):
+        parts = _pack(columns, screen, first=first)
+        if len(parts) == 1:
+            break
     for line in screen.wrapped(section.title):
         yield line, ("bold",)
     for part in parts:
-        yield from _drawn(section, (first, *part), screen)
+        yield from _drawn(section, (section.first, *part), screen, first=first)
 
 
-def _pack(first: Column, columns: Sequence[Column], screen: Screen) -> Iterator[tuple[Column, ...]]:
-    """Yield the columns of each table: as many groups as there is room for beside the first."""
+def _pack(columns: Sequence[Column], screen: Screen, *, first: int) -> list[tuple[Column, ...]]:
+    """Return the columns of each table: as many groups as there is room for beside the first."""
     groups: dict[object, list[Column]] = {}
     for number, column in enumerate(columns):
         groups.setdefault(column.group or number, []).append(column)
-    start = INDENT + min(_width(first, screen), _most(screen))
+    parts: list[tuple[Column, ...]] = []
     part: list[Column] = []
-    used = start
+    used = INDENT + first
     for group in groups.values():
         needed = sum(GAP + _width(column, screen) for column in group)
         if part and used + needed > screen.width:
-            yield tuple(part)
-            part, used = [], start
+            parts.append(tuple(part))
+            part, used = [], INDENT + first
         part += group
         used += needed
-    if part:
-        yield tuple(part)
+    return [*parts, tuple(part)]
 
 
 def _width(column: Column, screen: Screen) -> int:
@@ -59,12 +62,9 @@ def _width(column: Column, screen: Screen) -> int:
     return max(cell_len(screen.text(line)) for line in lines)
 
 
-def _most(screen: Screen) -> int:
-    """Return how wide the column may be that names the rows; what is longer is folded."""
-    return max(screen.width // 3, 18)
-
-
-def _drawn(section: Section, columns: Sequence[Column], screen: Screen) -> Iterator[Line]:
+def _drawn(
+    section: Section, columns: Sequence[Column], screen: Screen, *, first: int
+) -> Iterator[Line]:
     table = Table(
         box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim", show_edge=False
     )
@@ -74,7 +74,7 @@ def _drawn(section: Section, columns: Sequence[Column], screen: Screen) -> Itera
             Text(head),
             justify="right" if column.right else "left",
             overflow="fold",
-            max_width=_most(screen) if not number else None,
+            max_width=first if not number else None,
             vertical="top",
         )
     for number, verdict in enumerate(section.verdicts):

@@ -17,7 +17,7 @@ Property = tuple[str, str | int]
 def properties(test: TestResult) -> tuple[Property, ...]:
     """Return name -> value: the verdict; of what was judged its name, policy, budget and metrics.
 
-    Of a thing with a label, the label is in the name: ``ctxguard[narrow].policy``.
+    Of a thing with a label, the label ends the name: ``ctxguard.policy[narrow]``.
     """
     rows = [("ctxguard.verdict", test.verdict), *(_all(test))]
     return tuple((printable(name), _scalar(value)) for name, value in rows[:MOST])
@@ -28,7 +28,7 @@ def _all(test: TestResult) -> Iterator[Property]:
         label = f"[{subject.label}]" if subject.label else ""
         for name, value in _of(subject):
             if value not in ("", None):
-                yield f"ctxguard{label}.{name}", value
+                yield f"ctxguard.{name}{label}", value
 
 
 def _of(subject: Subject) -> Iterator[Property]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_ctxguard.report.changed import share_text
 from pytest_ctxguard.report.figures import CellFigures, FactFigures, ReplayFigures
@@ -21,6 +21,10 @@ BILLED = "billed_input_tokens"
 LEGEND = (
     "billed: input tokens of all calls; carried: requests that have the fact, of those that ask "
     "for it; answered: questions about it that the model answered"
+)
+NEEDLE_LEGEND = (
+    "carried: requests that have the value; neighbour: answered with another record's value, "
+    "invented: with one that stands nowhere"
 )
 
 
@@ -63,6 +67,21 @@ class Section:
     def worst(self) -> int:
         """How bad its worst row is; 0 is the worst there is."""
         return min(map(WORST_FIRST.index, self.verdicts))
+
+    def of_rows(self, most: int) -> Section:
+        """Return the table with so many of its rows, the worst, in their order."""
+        ranks = [WORST_FIRST.index(verdict) for verdict in self.verdicts]
+        kept = sorted(sorted(range(len(ranks)), key=lambda n: (ranks[n], n))[:most])
+
+        def cut(column: Column) -> Column:
+            return replace(column, cells=tuple(column.cells[n] for n in kept))
+
+        return replace(
+            self,
+            verdicts=tuple(self.verdicts[n] for n in kept),
+            first=cut(self.first),
+            columns=tuple(map(cut, self.columns)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

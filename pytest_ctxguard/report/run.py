@@ -195,6 +195,7 @@ class Run:
         findings: of the run as a whole: what is stale, which tests or shards are missing.
         changes: every metric beside its baseline, sorted.
         written: baseline files that were written, relative to the root of the run.
+        removed: those that were removed, since nothing in them is measured any more.
         collection: what there was to run.
         instruments: what it was judged with.
         tolerated: whether what the data cannot decide passes.
@@ -206,6 +207,7 @@ class Run:
     findings: tuple[Finding, ...] = ()
     changes: tuple[Change, ...] = ()
     written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     collection: Collection = field(default_factory=Collection)
     instruments: Instruments = field(default_factory=Instruments)
     tolerated: bool = False

@@ -22,6 +22,7 @@ class Scrubbing:
 
     def __init__(self, known: Known) -> None:
         self._scrubber = Scrubber(known)
+        self._done: dict[str, str] = {}  # a run says most of its texts many times
 
     @classmethod
     def from_environment(
@@ -38,17 +39,20 @@ class Scrubbing:
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        return self._scrubber.raw(text)
+        if text not in self._done:
+            self._done[text] = self._scrubber.raw(text)
+        return self._done[text]
 
     def run(self, run: Run) -> Run:
         """Return a run without secrets; one that has none is the same."""
-        return msgspec.convert(self._scrubbed(msgspec.to_builtins(run)), Run)
+        return msgspec.convert(self.value(msgspec.to_builtins(run)), Run)
 
-    def _scrubbed(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:
+        """Return a value made of built-in ones with every text in it without secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self._scrubbed(key): self._scrubbed(inner) for key, inner in value.items()}
+            return {self.value(key): self.value(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [self._scrubbed(inner) for inner in value]
+            return type(value)(map(self.value, value))
         return value

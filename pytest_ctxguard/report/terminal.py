@@ -10,12 +10,18 @@ from pytest_ctxguard.report.changed import changed, state_text, values_text
 from pytest_ctxguard.report.changes import describe
 from pytest_ctxguard.report.headline import headline
 from pytest_ctxguard.report.judged import judged_lines
-from pytest_ctxguard.report.packed import section_lines
-from pytest_ctxguard.report.rows import LEGEND, Section, recall_sections, replay_sections
+from pytest_ctxguard.report.rows import (
+    LEGEND,
+    NEEDLE_LEGEND,
+    Section,
+    recall_sections,
+    replay_sections,
+)
 from pytest_ctxguard.report.run import Change, Effort, Run
 from pytest_ctxguard.report.screen import Line, Screen
 
 TABLES = 6
+ROWS = 20
 CHANGES = 15
 NOTES = 12
 COLOURS = {
@@ -48,11 +54,8 @@ def summary_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
     for line in screen.wrapped(headline(run)):
         yield line, COLOURS[run.verdict]
     if screen.verbosity >= 0:
-        replays = replay_sections(run)
-        yield from _tables(replays, screen)
-        if replays:
-            yield from _styled(screen.wrapped(LEGEND, first="  "))
-        yield from _tables(recall_sections(run), screen)
+        yield from _tables(replay_sections(run), LEGEND, screen)
+        yield from _tables(recall_sections(run), NEEDLE_LEGEND, screen)
     if screen.verbosity > 0:
         yield "", ()
         yield from judged_lines(run, screen)
@@ -62,6 +65,10 @@ def summary_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
         yield from _notes(run, screen)
     for path in run.written:
         yield screen.text(f"baseline written: {path}"), ("green",)
+    for path in run.removed:
+        yield screen.text(f"baseline removed: {path}"), ("green",)
+    for path in run.removed:
+        yield screen.text(f"baseline removed: {path}"), ("green",)
 
 
 def effort_lines(effort: Effort, screen: Screen = DEFAULT) -> Iterator[Line]:
@@ -91,14 +98,23 @@ def closing_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
         yield screen.text(rows[-1]), (style,)  # it has a command, to be copied whole
 
 
-def _tables(sections: Sequence[Section], screen: Screen) -> Iterator[Line]:
+def _tables(sections: Sequence[Section], legend: str, screen: Screen) -> Iterator[Line]:
+    if not sections:
+        return
+    from pytest_ctxguard.report.packed import section_lines  # loads rich, which not every run needs
+
     shown = sections
     if screen.verbosity < 1 and len(sections) > TABLES:
         worst = sorted(sections, key=lambda section: section.worst)[:TABLES]
         shown = [section for section in sections if section in worst]
     for section in shown:
+        rows = len(section.verdicts)
+        most = rows if screen.verbosity > 0 else ROWS
         yield "", ()
-        yield from section_lines(section, screen)
+        yield from section_lines(section.of_rows(most), screen)
+        if rows > most:
+            yield f"  {rows - most} more rows, none of them worse: -v shows all", ()
+    yield from _styled(screen.wrapped(legend, first="  "))
     if left := len(sections) - len(shown):
         yield f"{left} more tables, none of them worse: -v shows all", ()
 

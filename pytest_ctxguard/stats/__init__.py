@@ -14,7 +14,12 @@ from pytest_ctxguard.stats.claims import (
 from pytest_ctxguard.stats.curtailing import ask_until_decided, least_more, needed_prefix
 from pytest_ctxguard.stats.effective import Effective, LengthCell, effective_length
 from pytest_ctxguard.stats.intervals import Interval, wilson
-from pytest_ctxguard.stats.noninferiority import Noninferiority, noninferior, unchanged_needs
+from pytest_ctxguard.stats.noninferiority import (
+    Noninferiority,
+    changed_needs,
+    noninferior,
+    unchanged_needs,
+)
 from pytest_ctxguard.stats.paired import Changes, changes, mcnemar
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "RateClaim",
     "Verdict",
     "ask_until_decided",
+    "changed_needs",
     "changes",
     "effective_length",
     "least_more",

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import NormalDist
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.stats.arguments import require_between, require_count
@@ -117,6 +118,33 @@ def unchanged_needs(margin: float, *, alpha: float = 0.05) -> int:
         if significant(p_below(0, 0, of=n, margin=margin), alpha):
             return n
     raise UsageError(f"margin={margin:g} takes more than {MOST_TRIALS:,} trials; raise it")
+
+
+def changed_needs(
+    lost: int, gained: int, *, of: int, margin: float, alpha: float = 0.05, power: float = 0.8
+) -> int | None:
+    """Return about how many trials show the margin, where as many change as here.
+
+    By the normal approximation of a difference of paired proportions: (z of alpha + z of power)
+    squared, times the variance of one pair, over the squared distance of the loss from the margin
+    (Liu and others, Statistics in Medicine 21, 2002). ``None``: the loss seen is the margin or
+    more, so that no number does.
+
+    Args:
+        lost: trials answered before and not after.
+        gained: the other way round.
+        of: trials in all.
+        margin: the fall that is too much.
+        alpha: chance of a wrong pass.
+        power: chance of a pass, should the rates be those seen.
+    """
+    fall = (lost - gained) / of
+    if fall >= margin:
+        return None
+    variance = (lost + gained) / of - fall * fall
+    z = NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(power)
+    about = math.ceil(z * z * variance / (margin - fall) ** 2)
+    return max(about, of + 1, unchanged_needs(margin, alpha=alpha))
 
 
 def _score(lost: int, gained: int, *, of: int, margin: float) -> float:

@@ -321,3 +321,10 @@ def test_a_tool_probe_is_another_instrument():
     metric = Answered("employee").judge(case).metrics["answered.employee"]
     assert metric.fingerprint["answer_tokens"] == "128"
     assert judge(trial(1)).metrics["answered.employee"].fingerprint["answer_tokens"] == "48"
+
+
+def test_while_the_baseline_is_rewritten_a_lost_hit_is_said_and_fails_nothing():
+    judgement = judge(
+        trial(1, "invented", "1234"), trial(2), old={"employee/1": "hit"}, updating=True
+    )
+    assert (judgement.verdict, judgement.state) == ("pass", "regressed")

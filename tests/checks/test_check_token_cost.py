@@ -224,3 +224,16 @@ def test_impossible_arguments(arguments, says):
 def test_unknown_rules_are_named_when_judged():
     with pytest.raises(UsageError, match="no cache rules for 'nobody'; there are: anthropic"):
         TokenCost(provider="nobody").judge(case_of(replay_of(10)))
+
+
+def test_a_token_more_or_fewer_is_a_difference():
+    states = [judge(value, old=10_000, max_increase=1).state for value in (9_999, 10_000, 10_001)]
+    assert states == ["improved", "unchanged", "regressed"]
+
+
+def test_while_the_baseline_is_rewritten_a_dearer_session_is_said_and_fails_nothing():
+    judgement = judge(20_000, old=10_000, updating=True)
+    assert (judgement.verdict, judgement.state) == ("pass", "regressed")
+    case = case_of(replay_of(20_000), updating=True)
+    over = TokenCost(max_increase=0.0, max_total=15_000).judge(case)
+    assert [finding.rule for finding in over.findings] == ["ctx_token_cost.over"]

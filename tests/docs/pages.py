@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ REASONS = (
     "figures",  # of one run on one machine; `benchmarks/` prints them
     "framework",  # of others, in an environment of its own: `nox -s adapters` runs it
     "minutes",  # of the model; `benchmarks/` runs it
-    "key",  # of a provider
     "network",
     "process",  # that runs until it is stopped
 )
@@ -77,24 +76,29 @@ class Block:
     @property
     def file(self) -> str:
         """The name under which it is written; nothing: it is not."""
-        default = {True: "test_page.py", False: "page.py"}[self.is_test]
-        return str(self.directive.get("file", default if self.language == "python" else ""))
+        default = ""
+        if self.language == "python":
+            default = "test_page.py" if self.is_test else "page.py"
+        return str(self.directive.get("file", default))
 
     @property
     def kept(self) -> bool:
         """Whether the blocks after it have its file, too."""
         return "file" in self.directive
 
+    @property
+    def replaced(self) -> str:
+        """What is run in its place; nothing: itself."""
+        return str(self.directive.get("instead", self.directive.get("run", "")))
+
     @cached_property
     def commands(self) -> str:
         """What a shell is given."""
-        for key in ("instead", "run"):
-            if key in self.directive:
-                return str(self.directive[key])
-        if self.kept:
-            return ""
+        if self.replaced or self.kept or self.reason:
+            return self.replaced
         if self.language == "python":
-            return f"pytest --ctxguard {self.file}" if self.is_test else f"python {self.file}"
+            guarded = " --ctxguard" if "ctx_" in self.source else ""
+            return f"pytest{guarded} {self.file}" if self.is_test else f"python {self.file}"
         given = str(self.directive.get("given", ""))
         if self.language == "sh":
             return given + self.source
@@ -107,9 +111,10 @@ class Block:
         """What it says that it prints: a ``text`` block, or the answers of a ``console`` one."""
         if self.language == "text":
             return self.source
-        typed = set(self._typed) if self.language == "console" else ()
-        lines = self.source.splitlines() if self.language == "console" else ()
-        return "\n".join(line for line in lines if line not in typed)
+        if self.language == "console":
+            typed = set(self._typed)
+            return "\n".join(line for line in self.source.splitlines() if line not in typed)
+        return ""
 
     @property
     def _typed(self) -> Sequence[str]:
@@ -122,7 +127,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Case:
-    """A block that is run.
+    """A block that is run, and its surroundings.
 
     Attributes:
         block: it.
@@ -179,8 +184,15 @@ def blocks(page: str) -> tuple[Block, ...]:
 
 
 def cases(page: str) -> Iterator[Case]:
-    """Yield what is to be run of a page."""
+    """Yield what is to be run of a page.
+
+    Raises:
+        ValueError: a block says what is printed, and the one before it prints nothing.
+    """
     every = blocks(page)
+    for before, told in pairwise((None, *every)):
+        if told.is_told and not (before and (before.is_told or before.commands)):
+            raise ValueError(f"{told.place}: no block before it prints this; give it `run:`")
     files: list[Block] = []
     above: list[str] = []
     for place, block in enumerate(every):
@@ -217,6 +229,9 @@ def _check(block: Block) -> None:
     unknown = set(block.directive) - set(KEYS)
     if unknown:
         raise ValueError(f"{block.place}: {unknown} are none of {', '.join(KEYS)}")
+    shell = block.language in ("sh", "console")
+    if "given" in block.directive and (block.kept or (shell and block.replaced)):
+        raise ValueError(f"{block.place}: what is given goes before nothing here")
     if block.reason and block.reason not in REASONS:
         raise ValueError(f"{block.place}: {block.reason!r} is none of {', '.join(REASONS)}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import ROOT
-from tests.docs.test_pages import BASH, PROJECT
+from tests.docs.test_pages import BASH, PROJECT, environment
 
 ACTION = ROOT / "action.yml"
 TEST = """\
@@ -73,12 +72,7 @@ def test_the_step_keeps_the_status_and_the_reports(
     result = subprocess.run(
         [BASH, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         cwd=tmp_path,
-        env={
-            **os.environ,
-            **env,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-        },
+        env={**environment(), **env, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")},
         capture_output=True,
         text=True,
         check=False,

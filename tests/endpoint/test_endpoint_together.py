@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_ctxguard.backend import BatchBackend, Completion, complete_many
 from pytest_ctxguard.endpoint.together import together
 from pytest_ctxguard.errors import BackendError, PromptTooLong
-from tests.endpoint.servers import answer
+from tests.endpoint.servers import LLAMA_CPP_PYTHON, answer
 
 
 def question(number):
@@ -47,6 +47,15 @@ def test_as_many_as_allowed_are_under_way_and_answers_keep_their_order(endpoint,
     found = backend.complete_many([question(n) for n in range(24)])
     assert [each.text for each in found] == [str(n) for n in range(24)]
     assert gate.most == at_once
+
+
+def test_a_server_that_answers_one_after_the_other_is_asked_so(endpoint, other):
+    gate = Gate(1)
+    other.routes |= LLAMA_CPP_PYTHON
+    other.replies.extend([gate] * 6)
+    found = endpoint(other.url).complete_many([question(n) for n in range(6)])
+    assert [each.text for each in found] == [str(n) for n in range(6)]
+    assert gate.most == 1
 
 
 def test_one_refusal_is_one_error_and_the_rest_goes_on(endpoint, other):

@@ -28,13 +28,18 @@ def test_each_part_counts(tiny_files):
     other = {name: Pin("0" * 64, pin.size) for name, pin in tiny_files.pins.items()}
     found = [
         made(tiny_files),
-        made(tiny_files, threads=1),
+        made(replace(tiny_files, format="optimum"), threads=1),
+        made(replace(tiny_files, format="optimum"), threads=2),
         made(tiny_files, special_tokens="parse"),
         made(replace(tiny_files, source_sha256="1" * 64)),
         made(replace(tiny_files, pins=other)),
         made(replace(tiny_files, stop_ids=(1,))),
     ]
     assert len(set(found)) == len(found)
+
+
+def test_the_number_of_threads_is_no_part_of_it(tiny_files):
+    assert made(tiny_files, threads=1) == made(tiny_files, threads=8)
 
 
 def test_so_does_what_rounds(tiny_files, monkeypatch):

@@ -63,3 +63,10 @@ def reported(result: Result, *, name: str = "report.json") -> dict[str, Any]:
     report: dict[str, Any] = json.loads((result.root / name).read_text())
     assert report.pop("effort")["started"]
     return report
+
+
+def spent(result: Result) -> str:
+    """Return what the report says of asking the model, on one line."""
+    words = result.section.partition("\nmodel: ")[2].split()
+    assert words, "nothing is said of the model"
+    return "model: " + " ".join(words)

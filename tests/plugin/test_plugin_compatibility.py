@@ -14,7 +14,7 @@ THREE = """
 
     @pytest.mark.ctx_token_cost
     @pytest.mark.parametrize("last", [1, 3], ids=["one", "three"])
-    def test_window(ctx_replay, last): ctx_replay("mini", SlidingWindow(last=last), expect_identity=True)
+    def test_window(ctx_replay, last): ctx_replay("mini", SlidingWindow(last=last))
 
     def test_plain(): pass
     """

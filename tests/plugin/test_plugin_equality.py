@@ -62,20 +62,17 @@ SUITE = """
     def test_plain():
         pass
     """
-SHUFFLING = """
-    def pytest_collection_modifyitems(items):
-        items.sort(key=lambda item: item.name[::-1])
-    """
+SHUFFLING = """\
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.name[::-1])
+"""
 MODES = (
     "-n0",
-    "-n2",
-    "-n4 -octxguard_engine=each",
     "-n2 --dist=load --maxschedchunk=1 -pshuffling",
+    "-n4 -octxguard_engine=each",
     "-n3 --dist=loadgroup",
-    "-n2 --dist=loadgroup -octxguard_engine=each",
-    "-n2 --dist=worksteal",
+    "-n2 --dist=worksteal -octxguard_engine=each",
     "-n2 --dist=loadfile",
-    "-n2 --dist=loadscope",
     "-n2 --dist=each",
 )
 FRESH = ("--ctxguard", "--ctxguard-fresh", "--ctxguard-report=report.json")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from docs.reports import SCHEMA
 from pytest_ctxguard.report.markdown import SUMMARY_LIMIT
 
 BROKEN = """
@@ -39,22 +43,21 @@ def properties(path: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_junit_xml_has_a_few_properties_of_each_test(project, workers):
-    project.with_test(BROKEN).run("--ctxguard", "--junitxml=junit.xml", *workers)
+    result = project.with_test(BROKEN).run("--ctxguard", "--junitxml=junit.xml", *workers)
+    (lost,) = result.subjects("test_lost", kind="replay")
     assert properties(project.root / "junit.xml") == {
         "test_lost": {
             "ctxguard.verdict": "fail",
             "ctxguard.transcript": "mini",
             "ctxguard.policy": "SlidingWindow",
-            "ctxguard.billed_input_tokens": properties(project.root / "junit.xml")["test_lost"][
-                "ctxguard.billed_input_tokens"
-            ],
+            "ctxguard.billed_input_tokens": str(lost["replay"]["billed"]),
         },
         "test_cost": {
             "ctxguard.verdict": "pass",
-            "ctxguard[all of it].transcript": "mini",
-            "ctxguard[all of it].policy": "full_history",
-            "ctxguard[all of it].budget": "4000",
-            "ctxguard[all of it].billed_input_tokens": "37651",
+            "ctxguard.transcript[all of it]": "mini",
+            "ctxguard.policy[all of it]": "full_history",
+            "ctxguard.budget[all of it]": "4000",
+            "ctxguard.billed_input_tokens[all of it]": "37651",
         },
     }
 
@@ -68,7 +71,7 @@ def test_junit_xml_stays_xml_whatever_the_names(project, workers):
     """
     project.with_test(source).run("--ctxguard", "--junitxml=junit.xml", *workers)
     (found,) = properties(project.root / "junit.xml").values()
-    assert "ctxguard[\\x1b[31m\\x00\\ud800 & <b>].policy" in found
+    assert "ctxguard.policy[\\x1b[31m\\x00\\ud800 & <b>]" in found
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
@@ -128,8 +131,8 @@ def test_annotations_begin_their_lines(project, monkeypatch, workers):
     lines = [line for line in result.text.splitlines() if line.startswith("::")]
     folder = project.root.name
     assert len(lines) == 2
-    assert lines[0].startswith(f"::error file={folder}/test_mini.py,line=4,title=ctxguard fail%3A ")
-    assert lines[1].startswith(f"::notice file={folder}/test_mini.py,line=9,title=ctxguard%3A new")
+    assert lines[0].startswith(f"::error file={folder}/test_mini.py,line=5,title=ctxguard fail%3A ")
+    assert lines[1].startswith(f"::notice file={folder}/test_mini.py,line=10,title=ctxguard%3A new")
 
 
 def test_there_are_none_elsewhere(project):
@@ -146,9 +149,8 @@ def test_no_text_of_a_test_becomes_a_command_of_the_runner(project, monkeypatch)
         ctx_replay("mini", full_history, name="a long label of this replay ::stop-commands::x")
     """
     section = project.with_test(source).run("--ctxguard").section
-    assert "::stop-commands::" in section
-    obeyed = [line for line in section.splitlines() if line.lstrip().startswith("::")]
-    assert not any("stop" in line.lstrip()[:8] for line in obeyed)
+    assert re.search(r"^\\::stop-commands::x", section, re.M)  # a line of a folded name
+    assert not re.search(r"^\s*::stop", section, re.M)
 
 
 def test_a_planted_key_reaches_no_report(project, monkeypatch, tmp_path):
@@ -183,3 +185,36 @@ def test_what_fails_the_run_as_a_whole_is_printed_after_everything(project):
     start = next(i for i, line in enumerate(lines) if line.startswith("[baseline.stale]"))
     assert all(line.startswith(("[baseline", " ")) for line in lines[start:] if line)
     assert "remedy" in lines[-1] or "remedy" in lines[-2]
+
+
+def test_a_real_report_is_what_its_schema_says(project):
+    source = """
+    @pytest.mark.ctx_needle_recall(at_least=4)
+    def test_needles(ctx_recall):
+        ctx_recall(full_history, records=8, trials=4)
+    """
+    project.with_test(BROKEN + "\n\n" + dedent(source)).run(
+        "--ctxguard", "--ctxguard-report=r.json"
+    )
+    told = json.loads((project.root / "r.json").read_text())
+    assert [subject["kind"] for test in told["tests"] for subject in test["subjects"]] == [
+        "replay",
+        "replay",
+        "recall",
+    ]
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(told)
+
+
+def test_without_a_terminal_the_reports_are_written_all_the_same(project):
+    project.with_test(BROKEN).write()
+    result = project.pytester.runpytest_subprocess(
+        "-pctxguard", "--ctxguard", "--ctxguard-report=r.json", "-pno:terminal"
+    )
+    assert result.ret == 1
+    assert not result.errlines
+    assert json.loads((project.root / "r.json").read_text())["verdict"] == "fail"
+
+
+def test_collecting_alone_writes_no_report(project):
+    project.with_test(BROKEN).run("--ctxguard", "--ctxguard-report=r.json", "--co")
+    assert not (project.root / "r.json").exists()

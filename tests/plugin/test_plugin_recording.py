@@ -66,7 +66,10 @@ def test_update_twice_gives_the_same_bytes_and_a_plain_run_none(project: Project
     ("text", "said"),
     [
         ("{", ":1: not JSON ("),
-        ('{"version": 99, "entries": {}}', ":1: version 99 is not supported; this release reads 1."),
+        (
+            '{"version": 99, "entries": {}}',
+            ":1: version 99 is not supported; this release reads 1.",
+        ),
         ("[]", ": version None is not supported"),
         (
             '{"version": 1, "instruments": {},\n "entries":\n {"test_it": {"": {"tokens": 5}}}}',

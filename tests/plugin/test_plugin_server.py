@@ -250,6 +250,24 @@ def test_the_endpoint_of_the_ini_file_and_the_key_of_the_environment(
     assert "wr0ng" not in wrong.text
 
 
+def test_an_endpoint_of_the_command_line_takes_the_place_of_the_ini_files_model(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as server:
+        mine = project.with_test(ANSWERED).with_ini(ctxguard_model="in-process")
+        beside = mine.run("--ctxguard", f"--ctxguard-endpoint={server.url}")
+        both = mine.with_ini(ctxguard_endpoint=server.url, ctxguard_model="another")
+        another = both.run("--ctxguard")
+        monkeypatch.setenv("CTXGUARD_ENDPOINT_KEY", "s3 cret")
+        key = mine.run("--ctxguard", f"--ctxguard-endpoint={server.url}")
+
+    assert beside.outcomes == {"passed": 4}
+    assert another.outcomes == key.outcomes == {"failed": 4}
+    assert "does not serve 'another', but served@1234. Name one of these" in another.text
+    assert "the endpoint's key has white space" in key.text
+    assert "s3 cret" not in key.text
+
+
 def test_an_endpoint_that_is_not_there_is_an_error_of_the_model_marks(project: Project) -> None:
     test = ANSWERED + (
         "\n    @pytest.mark.ctx_carried('shard')\n    def test_structure(ctx_replay):\n"

@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from pytest_ctxguard.plugin import sharing
-from tests.plugin.engines import PROC, engines, until
+from tests.plugin.engines import PROC, engines, spent, until
 from tests.plugin.project import UPDATE, Project, Result, mini_transcript
 
 pytestmark = pytest.mark.skipif(not PROC.exists(), reason="looks for processes in /proc")
@@ -36,13 +36,9 @@ def told(result: Result) -> list[object]:
     return [json.loads(path.read_text()) for path in paths]
 
 
-def spent(result: Result) -> str:
-    return next(line for line in result.section.splitlines() if line.startswith("model: "))
-
-
 def test_two_workers_have_the_answers_and_the_baseline_of_one_process(shared: Project) -> None:
     suite = shared.with_test(ASKING)
-    alone = suite.run(*UPDATE, subprocess=True)
+    alone = suite.run(*UPDATE, "--ctxguard-fresh", subprocess=True)
     answers, written = told(alone), alone.baseline_path.read_bytes()
     alone.baseline_path.unlink()
 

@@ -229,3 +229,12 @@ def test_under_xdist_the_controller_says_the_same(recorded: Project, workers: st
     assert fewer.run("--ctxguard", workers, "-k", "test_a").exit == 0
     assert fewer.run("--ctxguard", workers, "test_mini.py::test_a").exit == 0
     assert stale(recorded) == []
+
+
+def test_collecting_alone_removes_nothing(recorded: Project) -> None:
+    (recorded.root / "test_mini.py").unlink()
+
+    result = recorded.with_test(costs("a"), module="test_moved").run(*UPDATE, "--collect-only")
+
+    assert result.exit == 0
+    assert recorded.baseline_path.exists()

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import pytest_ctxguard
 from benchmarks.unused import without_others
 
+Events = Counter[tuple[str, ...]]
 PACKAGE = Path(pytest_ctxguard.__file__).parent
 AUDIT = """
 import json, os, sys
@@ -20,20 +23,20 @@ from pathlib import Path
 
 WATCHED = ("open", "os.", "socket.", "subprocess.", "pty.", "sqlite3.", "shutil.", "tempfile.",
            "_thread.", "urllib.", "http.", "ctypes.", "mmap.", "fcntl.")
-SEEN = set()
+SEEN = []
+TEMPORARY = os.environ["TMPDIR"]  # names in it are drawn
 
 def watch(event, args):
     if event.startswith(WATCHED):
         what = [str(arg) if isinstance(arg, (str, bytes, int, os.PathLike)) else "" for arg in args]
         if event == "open":
             what = [what[0], "w" if args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) else "r"]
-        SEEN.add((event, *what[:2]))
+        SEEN.append((event, *("(temporary)" if TEMPORARY in w else w for w in what[:2])))
 
 sys.addaudithook(watch)
 
 def pytest_unconfigure(config):
-    seen = sorted(SEEN)
-    Path(os.environ["AUDITED"]).write_text(json.dumps(seen))
+    Path(os.environ["AUDITED"]).write_text(json.dumps(SEEN))
 """
 SUITE = """
 import pytest
@@ -47,14 +50,15 @@ def test_it(n, number): assert n != -number
 
 
 @pytest.fixture
-def audited(tmp_path: Path):
-    """Return what runs the suite with or without the plugin, and gives the events it made."""
+def audited(tmp_path: Path) -> Callable[..., Events]:
+    """Return what runs the suite with or without the plugin, and counts the events it made."""
+    (tmp_path / "temporary").mkdir()
     suite = tmp_path / "suite"
     suite.mkdir()
     (suite / "audit.py").write_text(AUDIT)
     (suite / "test_suite.py").write_text(SUITE)
 
-    def run(*plugins: str) -> set[tuple[str, ...]]:
+    def run(*plugins: str) -> Events:
         named = [argument for plugin in plugins for argument in ("-p", plugin)]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "audit", *without_others(), *named],
@@ -62,6 +66,7 @@ def audited(tmp_path: Path):
             env={
                 **os.environ,
                 "AUDITED": str(tmp_path / "events.json"),
+                "TMPDIR": str(tmp_path / "temporary"),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": os.pathsep.join([str(suite), str(PACKAGE.parent)]),
                 "PYTHONHASHSEED": "0",
@@ -71,31 +76,35 @@ def audited(tmp_path: Path):
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return {tuple(row) for row in json.loads((tmp_path / "events.json").read_text())}
+        return Counter(map(tuple, json.loads((tmp_path / "events.json").read_text())))
 
     run()  # what is only there once: the cache folder, compiled files
     return run
 
 
-def ours(events: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def ours(events: Events) -> Events:
     """Return those events that are more than reading or looking for a module of the package."""
-    return {
-        event
-        for event in events
-        if event[0] not in ("open", "os.listdir", "os.scandir")
-        or not Path(event[1]).is_relative_to(PACKAGE)
-        or (event[0] == "open" and event[2] != "r")
-    }
+    return Counter(
+        {
+            event: count
+            for event, count in events.items()
+            if event[0] not in ("open", "os.listdir", "os.scandir")
+            or not Path(event[1]).is_relative_to(PACKAGE)
+            or (event[0] == "open" and event[2] != "r")
+        }
+    )
 
 
-def test_it_starts_no_process_and_touches_no_file_and_no_socket(audited) -> None:
+def test_it_starts_no_process_and_touches_no_file_and_no_socket(
+    audited: Callable[..., Events],
+) -> None:
     without, with_it = audited("no:ctxguard"), audited()
 
-    assert ours(with_it - without) == set()
+    assert ours(with_it - without) == Counter()
     assert any(event[0] == "open" and str(PACKAGE) in event[1] for event in with_it)
 
 
-def test_what_it_does_would_be_seen(audited, tmp_path: Path) -> None:
+def test_what_it_does_would_be_seen(audited: Callable[..., Events], tmp_path: Path) -> None:
     (tmp_path / "suite" / "busy.py").write_text(
         "import socket, subprocess, sys\n"
         "def pytest_configure(config):\n"

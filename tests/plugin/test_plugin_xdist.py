@@ -111,7 +111,8 @@ def test_a_worker_that_dies_loses_its_own_test_only(project: Project) -> None:
     good = [f"TestKiller::test_good[{n}]" for n in (1, 2, 3, 4)]
     assert result.outcomes == {"failed": 1, "passed": 4}
     assert "crashed while running" in result.failure("TestKiller::test_dies")
-    assert sorted(result.payloads) == good
+    assert sorted(result.payloads) == ["TestKiller::test_dies", *good]
+    assert result.payloads["TestKiller::test_dies"]["outcome"] == "lost"
     assert list(result.baseline["entries"]) == good
     assert "promises: 8 pass; against the baseline: 4 new" in result.section
     assert "baseline written: test_mini.ctxguard.json" in result.section
@@ -225,3 +226,27 @@ def test_exitfirst_under_workers_writes_what_finished(project: Project) -> None:
 
     assert result.outcomes == {"failed": 1, "passed": 1}
     assert list(json.loads(result.baseline_path.read_bytes())["entries"]) == ["test_good"]
+
+
+DIFFERING = """
+    import os
+
+    @pytest.mark.ctx_budget(5000)
+    def test_it(ctx_replay):
+        mine = os.environ["PYTEST_XDIST_WORKER"] == "{worker}"
+        ctx_replay("mini", SlidingWindow(last=2 if mine else 4))
+        assert not mine, "on this worker"
+    """
+
+
+@pytest.mark.parametrize("worker", ["gw0", "gw1"])
+def test_where_every_worker_runs_a_test_its_worst_result_counts(
+    project: Project, worker: str
+) -> None:
+    suite = project.with_test(DIFFERING.format(worker=worker))
+
+    result = suite.run("--ctxguard", "--ctxguard-report=report.json", "-n2", "--dist=each")
+
+    assert result.outcomes == {"failed": 1, "passed": 1}
+    [test] = json.loads((result.root / "report.json").read_text())["tests"]
+    assert (test["verdict"], test["message"]) == ("fail", "AssertionError: on this worker")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_ctxguard.backend import Completion
 from pytest_ctxguard.errors import BackendError, ModelLost
-from pytest_ctxguard.recall.asking import GROUP, Asker, Question, Spent, grouped
+from pytest_ctxguard.recall.asking import GROUP, ROUNDS, Asker, Question, Spent, grouped
 from pytest_ctxguard.recall.store import Store
 from pytest_ctxguard.testing import ScriptedBackend
 
@@ -169,21 +169,29 @@ def test_asked_again_the_backend_is_whatever_is_known_and_nothing_is_kept_of_it(
             st.sampled_from([8, 48]),
         ),
         max_size=40,
-    )
+    ),
+    st.sampled_from([0, 1, 3]),
 )
-def test_groups_hold_each_question_once_and_only_what_can_be_asked_together(rows):
+def test_groups_hold_each_question_once_and_only_what_can_be_asked_together(rows, at_once):
     questions = {
         (q := question(text, before=before, tools=tools, tool_choice=choice, max_tokens=n)).text: q
         for text, before, tools, choice, n in rows
     }
-    groups = list(grouped(questions))
+    groups = list(grouped(questions, at_once=at_once))
     assert sorted(text for group in groups for text in group) == sorted(questions)
     for group in groups:
         first = next(iter(group.values()))
-        assert 1 <= len(group) <= GROUP
+        assert 1 <= len(group) <= (ROUNDS * at_once or GROUP)
         assert all(each.asked_like(first) for each in group.values())
         half = (max(map(len, group)) + 1) // 2
-        assert len({text[:half] for text in group}) == 1
+        assert at_once or len({text[:half] for text in group}) == 1
+
+
+def test_a_server_is_asked_unlike_questions_together():
+    backend = Batching()
+    backend.at_once = 2
+    Asker(backend).ask([question(letter * 9) for letter in "abcdefghij"])
+    assert [len(batch) for batch in backend.batches] == [8, 2]
 
 
 def test_each_question_is_asked_once():

@@ -7,13 +7,14 @@ the sentence that says why.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from pytest_ctxguard.report.json_file import read_run
 from tests.plugin.conftest import project, tokenizer  # noqa: F401 - a small pytest project
-from tests.plugin.project import Project
+from tests.plugin.project import UPDATE, Project
 
 NO_REPLAY = (
     "nothing to check: this test promises something about a context, and no replay was judged"
@@ -237,7 +238,7 @@ IN_THE_MARKS = [
         @mark.ctx_needle_recall(trials=0, at_least=1)
         def test_it(ctx_recall): ctx_recall(full_history)
         """,
-        "ctx_needle_recall: trials=0",
+        "ctx_needle_recall: trials=0 is not a count",
     ),
     Way(
         "no trials in the call",
@@ -245,7 +246,7 @@ IN_THE_MARKS = [
         @mark.ctx_needle_recall(at_least=1)
         def test_it(ctx_recall): ctx_recall(full_history, trials=0)
         """,
-        "trials=0",
+        "trials=0: a cell has 1 or more trials",
     ),
     Way(
         "no depths",
@@ -253,7 +254,7 @@ IN_THE_MARKS = [
         @mark.ctx_needle_recall(at_least=1)
         def test_it(ctx_recall): ctx_recall(full_history, trials=2, depths=[])
         """,
-        "depths",
+        "depths=[]: give one or more depths",
     ),
     Way(
         "no hits are asked for",
@@ -261,12 +262,12 @@ IN_THE_MARKS = [
         @mark.ctx_needle_recall(at_least=0)
         def test_it(ctx_recall): ctx_recall(full_history, trials=2)
         """,
-        "at_least=0",
+        "ctx_needle_recall: at_least=0 is not a count of trials, 1 or more",
     ),
     Way(
         "no claim",
         "@mark.ctx_needle_recall\ndef test_it(ctx_recall): ctx_recall(full_history, trials=2)",
-        "ctx_needle_recall",
+        "ctx_needle_recall: it claims nothing; give at_least, min_rate, max_lost or margin",
     ),
     Way(
         "two marks in one place that contradict each other",
@@ -288,6 +289,15 @@ IN_THE_MARKS = [
         "budget is promised twice in one place, and differently: Budget(limit=90000) and Budget(",
     ),
     Way(
+        "two bounds of an estimator that contradict each other",
+        """
+        @mark.ctx_estimator(against="qwen2.5", max_under=0.0, max_over=1.5)
+        @mark.ctx_estimator(against="qwen2.5", max_under=0.9, max_over=9.0)
+        def test_it(ctx_estimate): ctx_estimate(len)
+        """,
+        "estimator(qwen2.5) is promised twice in one place, and differently: ",
+    ),
+    Way(
         "a pattern that matches no transcript",
         """
         @mark.ctx_transcripts("minni-*")
@@ -306,7 +316,7 @@ IN_THE_MARKS = [
         @mark.ctx_estimator(against="qwen2.5", max_under=0.0, max_over=1.5, scripts=(), kinds=())
         def test_it(ctx_estimate): ctx_estimate(len)
         """,
-        "ctx_estimator",
+        "ctx_estimator: scripts=() and kinds=() leave nothing to judge",
     ),
 ]
 IN_THE_SUBJECT = [
@@ -373,7 +383,7 @@ IN_THE_SUBJECT = [
         def test_it(ctx_replay):
             ctx_replay(Transcript(name="none", messages=()), SlidingWindow(last=4))
         """,
-        "no call",
+        "transcript 'none' has no calls; there is nothing to replay",
     ),
     Way(
         "a transcript without calls",
@@ -383,12 +393,12 @@ IN_THE_SUBJECT = [
             system = {"role": "system", "content": "You help."}
             ctx_replay(Transcript(name="none", messages=(system,)), SlidingWindow(last=4))
         """,
-        "no call",
+        "transcript 'none' has no calls; there is nothing to replay",
     ),
     Way(
         "a transcript's file without messages",
         'def test_it(ctx_replay): ctx_replay("empty.jsonl", SlidingWindow(last=4))',
-        "empty.jsonl",
+        "empty.jsonl: has no messages; nothing could be replayed",
     ),
     Way(
         "a transcript without facts",
@@ -410,7 +420,9 @@ IN_THE_SUBJECT = [
         """
         @mark.ctx_carried("team")
         def test_it(ctx_replay):
-            fact = Fact(name="team", value="payments", kind="rule", planted_at=0, wordings=())
+            fact = Fact(
+                name="team", value="payments", kind="rule", planted_at=0, shape="p.*", wordings=()
+            )
             ctx_replay("mini", full_history, facts=[fact])
         """,
         "wordings",
@@ -418,7 +430,7 @@ IN_THE_SUBJECT = [
     Way(
         "an empty cassette",
         'def test_it(ctx_session): ctx_session("empty.yaml")',
-        "empty.yaml",
+        "empty.yaml: no request to a chat model in this cassette",
     ),
 ]
 ANSWERED = """
@@ -526,15 +538,232 @@ def test_nothing_checked_is_not_green(
         assert not read_run(result.root / "run.json").passes
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, id=way.name) for way in WAYS if way.exit == 1])
-def test_two_workers_see_it_as_well(
-    project: Project,  # noqa: F811
-    way: Way,
-) -> None:
-    if way.says != NOTHING:
-        pytest.skip("judged in one process, whichever it is")
+WHOLE = [pytest.param(way, id=way.name) for way in IN_THE_RUN if way.says == NOTHING]
 
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_workers_see_that_nothing_was_judged(project: Project, way: Way) -> None:  # noqa: F811
     result = written(project, way.test).run("--ctxguard", "-n2", *way.arguments)
 
     assert result.exit == 1
     assert way.says in " ".join(result.text.split())
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_that_nothing_was_judged_may_be_tolerated_but_is_said(
+    project: Project,  # noqa: F811
+    way: Way,
+) -> None:
+    run = written(project, way.test).run
+    result = run("--ctxguard", "--ctxguard-inconclusive=warn", *way.arguments)
+
+    assert result.exit in (0, 5)
+    assert way.says in " ".join(result.text.split())
+
+
+def test_to_collect_only_judges_nothing_and_is_no_failure(project: Project) -> None:  # noqa: F811
+    assert written(project, COST).run("--ctxguard", "--co").exit == 0
+
+
+def test_a_baseline_that_was_deleted_fails_in_ci(
+    project: Project,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorded = written(project, COST)
+    assert recorded.run(*UPDATE).baseline_path.exists()
+    monkeypatch.setenv("CI", "true")
+    assert recorded.run("--ctxguard").exit == 0
+    recorded.run("--ctxguard").baseline_path.unlink()
+
+    result = recorded.run("--ctxguard")
+
+    assert result.exit == 1
+    assert "[ctx_token_cost.new] billed_input_tokens is not in the baseline" in result.text
+
+
+def test_a_missing_model_is_an_error(
+    project: Project,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CTXGUARD_CACHE", str(tmp_path))
+    nobody = project.with_backend("none").with_ini(ctxguard_fetch="never")
+
+    result = written(nobody, ANSWERED).run("--ctxguard")
+
+    assert result.exit == 1
+    assert "the model qwen2.5-coder-0.5b-instruct is not in" in result.text
+
+
+def test_an_expected_failure_does_not_excuse_a_missing_model(
+    project: Project,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CTXGUARD_CACHE", str(tmp_path))
+    nobody = project.with_backend("none").with_ini(ctxguard_fetch="never")
+    test = f"pytestmark = mark.xfail(reason='it forgets')\n{dedent(ANSWERED)}"
+
+    result = written(nobody, test).run("--ctxguard")
+
+    assert result.exit == 1
+    assert result.outcomes == {"failed": 1}
+
+
+def test_a_lost_worker_loses_no_test_in_silence(project: Project) -> None:  # noqa: F811
+    test = """
+        import os
+
+        @mark.ctx_carried("shard")
+        def test_it(ctx_replay):
+            ctx_replay("mini", full_history)
+            os._exit(0)
+        """
+
+    result = written(project, test).run("--ctxguard", "-n1")
+
+    assert result.exit == 1
+    assert "crashed while running 'test_mini.py::test_it'" in result.text
+
+
+CHECK = """
+    from dataclasses import dataclass
+    from typing import ClassVar
+    from pytest_ctxguard import Judgement
+
+    @dataclass(frozen=True)
+    class Short:
+        marker: ClassVar[str] = "ctx_short"
+        tier: ClassVar[str] = "structure"
+        usage: ClassVar[str] = "ctx_short"
+        subject: ClassVar[str] = ""
+
+        def judge(self, case):
+            return {returned}
+
+    def pytest_ctxguard_checks(config):
+        return [Short]
+    """
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("None", "ctx_short: its judge returned None, not a pytest_ctxguard.Judgement"),
+        ('Judgement("short", "fine")', "ctx_short: its judge found nothing in no request"),
+    ],
+    ids=["no judgement", "no request"],
+)
+def test_a_check_of_the_users_own_that_judges_nothing_is_an_error(
+    project: Project,  # noqa: F811
+    returned: str,
+    says: str,
+) -> None:
+    own = project.with_file("conftest.py", dedent(CHECK).format(returned=returned))
+    own = own.with_file("pytest.ini", "[pytest]\nctxguard_transcripts = transcripts\n")
+    test = '@mark.ctx_short\ndef test_it(ctx_replay): ctx_replay("mini", full_history)'
+
+    result = written(own, test).run("--ctxguard")
+
+    assert result.exit == 1
+    assert says in " ".join(result.text.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit", "says"),
+    [
+        (("-pno:ctxguard", "--strict-markers"), 2, "'ctx_carried' not found in `markers` config"),
+        (("-pno:ctxguard",), 1, "fixture 'ctx_replay' not found"),
+        (("-pno:ctxguard", "--ctxguard"), 4, "unrecognized arguments: --ctxguard"),
+    ],
+    ids=["strict", "fixture", "option"],
+)
+def test_without_the_plugin_guarded_tests_do_not_pass(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    exit: int,
+    says: str,
+) -> None:
+    """Where it is not installed it is the same: there is nothing that pytest could load."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    test = '@mark.ctx_carried("shard")\ndef test_it(ctx_replay): ctx_replay("mini", len)'
+    pytester.makepyfile(f"from pytest import mark\n{test}")
+
+    result = pytester.runpytest_subprocess(*arguments)  # marks that are known stay known here
+
+    assert result.ret == exit
+    assert says in "\n".join([*result.outlines, *result.errlines])
+
+
+# and what is checked is green
+
+
+GREEN = {
+    "a policy that may send everything, and acts": """
+        def test_it(ctx_replay):
+            ctx_replay("mini", SlidingWindow(last=4), expect_identity=True)
+        """,
+    "a budget that the history exceeds": """
+        def test_it(ctx_replay): ctx_replay("mini", ThreeStepFit(), budget=1000)
+        """,
+    "a limit that a policy without budget keeps": """
+        @mark.ctx_budget(90_000)
+        def test_it(ctx_replay): ctx_replay("mini", full_history)
+        """,
+    "a large budget, on purpose": """
+        @mark.ctx_budget(90_000)
+        def test_it(ctx_replay): ctx_replay("mini", ThreeStepFit(), expect_identity=True)
+        """,
+    "marks of several places that differ": """
+        pytestmark = mark.ctx_budget(100)
+
+        @mark.ctx_budget(200)
+        class TestIt:
+            @mark.ctx_budget(90_000)
+            def test_it(self, ctx_replay): ctx_replay("mini", full_history)
+        """,
+    "one mark twice": """
+        @mark.ctx_budget(90_000)
+        @mark.ctx_budget(90_000)
+        def test_it(ctx_replay): ctx_replay("mini", full_history)
+        """,
+    "another plugin's mark": """
+        @mark.filterwarnings("error")
+        def test_it(ctx_replay): ctx_replay("mini", full_history)
+        """,
+}
+
+
+@pytest.mark.parametrize("test", [pytest.param(test, id=name) for name, test in GREEN.items()])
+def test_what_is_checked_and_holds_is_green(project: Project, test: str) -> None:  # noqa: F811
+    assert written(project, test).run("--ctxguard").exit == 0
+
+
+EXPECTED = {
+    "a broken promise": """
+        @mark.xfail
+        @mark.ctx_carried("shard")
+        def test_it(ctx_replay): ctx_replay("mini", SlidingWindow(last=4))
+        """,
+    "what a policy raises": """
+        def broken(messages): raise KeyError("role")
+
+        @mark.xfail
+        def test_it(ctx_replay): ctx_replay("mini", broken)
+        """,
+    "an error by its name": """
+        from pytest_ctxguard.errors import UsageError
+
+        @mark.xfail(raises=UsageError)
+        @mark.ctx_carried("sherd")
+        def test_it(ctx_replay): ctx_replay("mini", SlidingWindow(last=4))
+        """,
+}
+
+
+@pytest.mark.parametrize("test", [pytest.param(test, id=name) for name, test in EXPECTED.items()])
+def test_what_may_be_expected_to_fail(project: Project, test: str) -> None:  # noqa: F811
+    result = written(project, test).run("--ctxguard")
+
+    assert (result.exit, result.outcomes) == (0, {"xfailed": 1})

@@ -124,6 +124,10 @@ def test_what_a_failing_test_lacks_is_not_stale():
     assert found(GONE, X, broken) == ["test_a.py::test_gone [l]"]
 
 
+def test_nor_is_what_a_test_lacks_that_was_expected_to_fail():
+    assert found(KEPT, X, result("test_y", outcome="xpassed")) == []
+
+
 def test_files_are_stale_unless_tests_were_left_out():
     files = {"gone": ("test_old.ctxguard.json",), "unguarded": ("test_plain.ctxguard.json",)}
     assert found(KEPT, X, Y, **files) == ["test_old.ctxguard.json", "test_plain.ctxguard.json"]

@@ -90,9 +90,7 @@ def ordinary_run() -> Run:
 def test_it_begins_with_the_verdict():
     first = markdown(ordinary_run()).splitlines()
     assert first[0] == "### 🟥 ctxguard"
-    assert first[2] == (
-        "FAIL: 2 tests: 1 broke a promise, 1 passed. Against the baseline: 1 regressed."
-    )
+    assert first[2] == ("FAIL: 2 tests: 1 failed, 1 passed. Against the baseline: 1 regressed.")
 
 
 def test_tables_are_tables_with_a_sign_for_each_verdict():
@@ -183,3 +181,11 @@ def test_plain_words_and_numbers_are_no_code():
         assert shown(text) == text
     for text in ("@me", "a_b", "www.x.org", "#1", "a" * 40, "deadbeef01", "<b>", "1. x\n2. y"):
         assert shown(text).startswith("<code>")
+
+
+def test_a_long_table_has_its_worst_rows():
+    tests = [result(f"a::t{n:03}", replay(judgement(), policy=f"kept{n}")) for n in range(60)]
+    bad = result("a::z", replay(judgement("x", finding()), policy="zebra"))
+    text = markdown(Run(tests=(*tests, bad)))
+    assert "*11 more rows, none of them worse.*" in text
+    assert "| 🟥 zebra |" in text

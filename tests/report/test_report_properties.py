@@ -9,11 +9,11 @@ def test_a_test_has_its_verdict_and_what_it_judged():
     test = result("a::t", replay(kept, policy="fit", label="narrow", budget=4000))
     assert dict(properties(test)) == {
         "ctxguard.verdict": "pass",
-        "ctxguard[narrow].transcript": "incident-40",
-        "ctxguard[narrow].policy": "fit",
-        "ctxguard[narrow].budget": 4000,
-        "ctxguard[narrow].billed_input_tokens": 168_550,
-        "ctxguard[narrow].answered.shard": "5 of 6",
+        "ctxguard.transcript[narrow]": "incident-40",
+        "ctxguard.policy[narrow]": "fit",
+        "ctxguard.budget[narrow]": 4000,
+        "ctxguard.billed_input_tokens[narrow]": 168_550,
+        "ctxguard.answered.shard[narrow]": "5 of 6",
     }
 
 

@@ -49,8 +49,7 @@ def broken_run() -> Run:
 def test_the_first_line_is_the_verdict():
     run = replace(broken_run(), changes=(change("regressed", 10, 12), change("unchanged", 1, 1)))
     assert texts(run)[0] == (
-        "FAIL: 2 tests: 1 broke a promise, 1 passed. "
-        "Against the baseline: 1 regressed, 1 unchanged."
+        "FAIL: 2 tests: 1 failed, 1 passed. Against the baseline: 1 regressed, 1 unchanged."
     )
 
 
@@ -184,7 +183,7 @@ def test_what_cannot_be_decided_says_what_would_decide_it():
     takes = "at the rate seen, 5 of 8, 104 trials show it four times in five"
     undecided = judgement("needle_recall", finding(inconclusive=True, remedy=takes))
     run = Run(tests=(result("a::t", replay(undecided)),))
-    assert styles(run)[f"to decide: {takes}"] == ("yellow",)
+    assert styles(run)[f"what to do: {takes}"] == ("yellow",)
 
 
 def test_an_error_shows_its_message():
@@ -358,3 +357,15 @@ def test_any_name_at_any_width_is_drawn(name, width):
     )
     for text, _ in summary_lines(run, Screen(width=width, encoding="latin-1")):
         text.encode("latin-1")
+
+
+def test_a_long_table_shows_its_worst_rows():
+    tests = [result(f"a::t{n:03}", replay(judgement(), policy=f"kept{n:03}")) for n in range(60)]
+    bad = result("a::z", replay(judgement("x", finding()), policy="zebra"))
+    lines = texts(Run(tests=(*tests, bad)))
+    shown = [line.split()[0] for line in lines if "168,550" in line]
+    assert shown == [*(f"kept{n:03}" for n in range(19)), "zebra"]
+    assert "  41 more rows, none of them worse: -v shows all" in lines
+    verbose = texts(Run(tests=(*tests, bad)), VERBOSE)
+    table = verbose[: verbose.index("a::t000")]
+    assert sum("168,550" in line for line in table) == 61

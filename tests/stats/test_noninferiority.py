@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.stats import noninferior, unchanged_needs
+from pytest_ctxguard.stats import changed_needs, noninferior, unchanged_needs
 from pytest_ctxguard.stats.noninferiority import _score, p_above, p_below
 
 
@@ -159,3 +159,31 @@ def test_bad_input_is_an_error(arguments):
 def test_a_margin_that_takes_too_many_trials():
     with pytest.raises(UsageError, match="takes more than 10,000 trials"):
         unchanged_needs(0.0001)
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(1, 0), (2, 1), (3, 2), (1, 1), (2, 2)])
+def test_as_many_trials_as_it_is_said_to_need_show_it(lost, gained):
+    needed = changed_needs(lost, gained, of=32, margin=0.2)
+    assert needed > 32
+
+    def p(trials):
+        """The p-value if as many of these trials change."""
+        scaled = (round(count * trials / 32) for count in (lost, gained))
+        return p_below(*scaled, of=trials, margin=0.2)
+
+    assert p(needed) <= 0.05
+
+
+def test_no_number_shows_a_loss_that_is_the_margin():
+    assert changed_needs(10, 0, of=50, margin=0.2) is None
+    assert changed_needs(12, 1, of=50, margin=0.2) is None
+    assert changed_needs(10, 1, of=50, margin=0.2) > 1_000
+    assert changed_needs(0, 0, of=5, margin=0.2) == unchanged_needs(0.2)
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(40, 200))
+def test_more_changes_need_no_fewer_trials(lost, gained, of):
+    fewer, more = (
+        changed_needs(lost + extra, gained + extra, of=of, margin=0.6) for extra in (0, 1)
+    )
+    assert fewer <= more

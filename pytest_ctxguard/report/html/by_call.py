@@ -11,7 +11,7 @@ from pytest_ctxguard.report.html.theme import EDGE, INK, WIDTH, colours
 
 BUCKETS = ("system", "tools", "tool results", "conversation")
 PARTS = ("reused", "new", "new after a break")
-DRAWN = 200  # calls from either end
+DRAWN = 60  # calls from either end
 STEP = 7  # pixels that a bar has at least
 
 Part = tuple[str, int]

@@ -11,7 +11,7 @@ from pytest_ctxguard.report.html.chart import Cell, Chart, Table
 from pytest_ctxguard.report.html.labels import Dot, placed
 from pytest_ctxguard.report.html.measured import Measured
 from pytest_ctxguard.report.html.outcomes import outcome_chart
-from pytest_ctxguard.report.html.theme import INK, LABEL, QUIET, WIDTH, fill
+from pytest_ctxguard.report.html.theme import INK, LABEL, PAPER, QUIET, WIDTH, fill
 
 HEIGHT = 240
 MARGIN = 70  # pixels that a name may reach past the chart
@@ -43,7 +43,7 @@ def policy_charts(rows: Sequence[Measured]) -> Iterator[Chart]:
 
     for facts, group in groupby(sorted(rows, key=asked), key=asked):
         told = tuple(group)
-        if facts and len(told) > 1:
+        if len(told) > 1 and any(asked_for for _, asked_for in facts):
             yield scatter(
                 tuple(map(_answered, told)),
                 title=f"Cost against answers: {', '.join(name for name, _ in facts)}",
@@ -85,10 +85,9 @@ def matrix(rows: Sequence[Measured]) -> Table | None:
 
 
 def _cell(row: Measured, name: str) -> Cell:
-    found = [fact for fact in row.figures.facts if fact.name == name]
-    if not found:
+    fact = next((fact for fact in row.figures.facts if fact.name == name), None)
+    if fact is None:
         return Cell(text="", kind="")
-    [fact] = found
     text = f"carried {fact.carried}/{fact.of}"
     if fact.sources:
         text += f" ({', '.join(fact.sources)})"
@@ -97,7 +96,7 @@ def _cell(row: Measured, name: str) -> Cell:
         text += f"; answered {fact.answered}/{fact.asked}"
         reached, of = fact.answered, fact.asked
     kind = "all" if reached == of else "some" if reached else "none"
-    return Cell(text=text, kind=kind)
+    return Cell(text=text, kind=kind if of else "")
 
 
 def _answered(row: Measured) -> Point:
@@ -168,7 +167,6 @@ def scatter(points: Sequence[Point], *, title: str, reached: str) -> Chart:
         "axis": {"tickMinStep": 1, "format": "d", "tickCount": 6},
     }
     places = {"domain": ["on the frontier", "beaten by another"]}
-    edged = {"symbolStrokeColor": INK, "symbolStrokeWidth": 2}
     shapes = places | {"range": ["diamond", "circle"]}
     fills = places | {"range": [fill("frontier"), fill("beaten")]}
     steps = [{"billed": point.billed, "reached": point.reached} for point in best]
@@ -197,18 +195,8 @@ def scatter(points: Sequence[Point], *, title: str, reached: str) -> Chart:
                     "encoding": {
                         "x": x,
                         "y": y,
-                        "shape": {
-                            "field": "place",
-                            "type": "nominal",
-                            "scale": shapes,
-                            "legend": edged,
-                        },
-                        "fill": {
-                            "field": "place",
-                            "type": "nominal",
-                            "scale": fills,
-                            "legend": edged,
-                        },
+                        "shape": {"field": "place", "type": "nominal", "scale": shapes},
+                        "fill": {"field": "place", "type": "nominal", "scale": fills},
                         "description": {"field": "says"},
                     },
                 },
@@ -269,6 +257,8 @@ def _labels(
                     "baseline": "middle",
                     "fontSize": LABEL,
                     "color": INK,
+                    "stroke": PAPER,  # around the letters, over which lines would run
+                    "strokeWidth": 3,
                     "aria": False,
                 },
                 "encoding": {"x": x, "y": y, "text": {"field": "name", "type": "nominal"}},

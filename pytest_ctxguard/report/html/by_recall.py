@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_ctxguard.report.figures import CellFigures, RecallFigures
-from pytest_ctxguard.report.html.chart import Chart, Table, unique
+from pytest_ctxguard.report.html.chart import Chart, Table, cut, unique
 from pytest_ctxguard.report.html.outcomes import outcome_chart
 from pytest_ctxguard.report.html.theme import INK, WIDTH, fill
 from pytest_ctxguard.report.recall import hits_text, interval_text
 
+LONGEST = 22  # characters of a cell's name
 RATE = {
     "type": "quantitative",
     "scale": {"domain": [0, 1]},
@@ -20,15 +21,19 @@ RATE = {
 
 
 def recall_charts(recall: RecallFigures) -> Iterator[Chart]:
-    """Yield the charts of a recall: its rates, and what came of its trials."""
-    yield _rates(recall)
-    bars = [(cell.title or cell.name or "all trials", cell.outcomes) for cell in recall.cells]
-    yield outcome_chart(bars, title="Outcomes", unit="trials")
+    """Yield the charts of a recall: its rates, and what came of its trials.
+
+    Of no trial, there is nothing to draw.
+    """
+    cells = tuple(cell for cell in recall.cells if cell.of)
+    if cells:
+        yield _rates(cells)
+        bars = [(cell.title or cell.name or "all trials", cell.outcomes) for cell in cells]
+        yield outcome_chart(bars, title="Outcomes", unit="trials")
 
 
-def _rates(recall: RecallFigures) -> Chart:
-    cells = recall.cells
-    names = unique(tuple(cell.title for cell in cells))
+def _rates(cells: Sequence[CellFigures]) -> Chart:
+    names = unique(tuple(cut(cell.title, longest=LONGEST) for cell in cells))
     rows = [_row(name, cell) for name, cell in zip(names, cells, strict=True)]
     lengths = {cell.records for cell in cells}
     depths = {cell.depth for cell in cells}
@@ -41,7 +46,7 @@ def _rates(recall: RecallFigures) -> Chart:
         by, x = "cell", _axis("cell", None) | {"type": "nominal", "sort": None}
     panels = by == "depth" and len(lengths) > 1
     spec: dict[str, Any] = {"layer": _layers(x, band=by != "cell")}
-    size = {"width": 230 if panels else WIDTH if by != "cell" else {"step": 120}, "height": 180}
+    size = {"width": 230 if panels else WIDTH if by != "cell" else {"step": 150}, "height": 180}
     if panels:
         order = list(dict.fromkeys(row["panel"] for row in rows))
         facet = {"field": "panel", "type": "nominal", "sort": order, "title": None}
@@ -57,8 +62,14 @@ def _rates(recall: RecallFigures) -> Chart:
             caption=f"Recall by {by}",
             head=("", "answered", "interval", "carried", "tokens of a request"),
             rows=tuple(
-                (name, hits_text(cell), interval_text(cell), f"{cell.carried}", f"{cell.tokens:,}")
-                for name, cell in zip(names, cells, strict=True)
+                (
+                    cell.title,
+                    hits_text(cell),
+                    interval_text(cell),
+                    f"{cell.carried}",
+                    f"{cell.tokens:,}",
+                )
+                for cell in cells
             ),
         ),
     )
@@ -73,7 +84,7 @@ def _row(name: str, cell: CellFigures) -> dict[str, Any]:
         "rate": cell.hits / cell.of,
         "low": cell.low,
         "high": cell.high,
-        "says": f"{name}: {hits_text(cell)} answered, {interval_text(cell)}",
+        "says": f"{cell.title}: {hits_text(cell)} answered, {interval_text(cell)}",
     }
 
 

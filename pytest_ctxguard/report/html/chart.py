@@ -75,6 +75,11 @@ class Chart:
     left_out: str = ""
 
 
+def cut(text: str, *, longest: int) -> str:
+    """Return the beginning of a text that is longer than this."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def unique(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names, those that stood before with a number: an axis takes equal ones as one."""
     found: dict[str, None] = {}

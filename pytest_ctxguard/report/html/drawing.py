@@ -20,16 +20,16 @@ from pytest_ctxguard.report.html.theme import CONFIG, SCHEMA
 from pytest_ctxguard.report.printable import printable
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-KEPT = frozenset(
-    ("aria-hidden", "aria-label", "d", "fill", "fill-opacity", "font-size", "font-weight")
-    + ("height", "opacity", "stroke", "stroke-dasharray", "stroke-opacity", "stroke-width")
-    + ("text-anchor", "transform", "width", "x", "x2", "y", "y2")
+PLACES = frozenset(("d", "transform", "x", "x2", "y", "y2", "width", "height", "text-anchor"))
+INHERITED = ("fill", "stroke", "stroke-width", "text-anchor", "font-size", "font-weight")
+KEPT = PLACES.union(
+    INHERITED,
+    ("aria-hidden", "aria-label"),
+    ("fill-opacity", "opacity", "stroke-dasharray", "stroke-opacity"),
 )
 LONGEST = 300  # characters of one text
 TAGS = frozenset(("g", "path", "line", "rect", "text"))
-INHERITED = ("fill", "stroke", "stroke-width", "text-anchor", "font-size", "font-weight")
 LONG = re.compile(r"(\d\.\d)\d+")
-NUMBERS = frozenset(("d", "transform", "x", "y", "x2", "y2"))
 FRAGMENT = re.compile(r"#([A-Za-z][A-Za-z0-9-]*)$")
 
 
@@ -99,9 +99,10 @@ def _keep(drawn: Xml.Element, parent: Xml.Element, *, marks: bool) -> None:
         for child in drawn:
             _keep(child, parent, marks=marks and found is None)
         return
-    if tag not in TAGS or drawn.get("display") == "none" or drawn.get("d") in ("", "M0,0h0v0h0Z"):
-        return
     kinds = drawn.get("class", "").split()
+    unseen = "background" in kinds and not {"fill", "stroke"} & drawn.attrib.keys()
+    if tag not in TAGS or unseen or drawn.get("display") == "none":
+        return
     marks = marks or "role-mark" in kinds
     kept = {k: _short(k, v) for k, v in drawn.attrib.items() if k in KEPT}
     if kept.get("opacity") == "1":
@@ -127,4 +128,4 @@ def _keep(drawn: Xml.Element, parent: Xml.Element, *, marks: bool) -> None:
 
 
 def _short(name: str, value: str) -> str:
-    return LONG.sub(r"\1", value) if name in NUMBERS else value
+    return LONG.sub(r"\1", value) if name in PLACES else value

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_ctxguard.report.html.chart import cut
 from pytest_ctxguard.report.html.theme import CHARACTER
 
 LONGEST = 34  # characters of a name
@@ -64,7 +65,7 @@ def placed(dots: Sequence[Dot], *, width: float, height: float) -> tuple[Label, 
     taken = [_Box(dot.x - 6, dot.y - 6, dot.x + 6, dot.y + 6) for dot in dots]
     found = []
     for (x, y), names in sorted(_together(dots).items()):
-        text = _cut(" = ".join(names))
+        text = cut(" = ".join(names), longest=LONGEST)
         length = len(text) * CHARACTER
         for down, align in PLACES:
             middle = y + down * LINE
@@ -84,7 +85,3 @@ def _together(dots: Sequence[Dot]) -> dict[tuple[float, float], list[str]]:
     for dot in dots:
         found.setdefault((dot.x, dot.y), []).append(dot.text)
     return found
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

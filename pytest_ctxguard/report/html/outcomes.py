@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_ctxguard.recall.outcomes import OUTCOMES
-from pytest_ctxguard.report.html.chart import Chart, Table, unique
+from pytest_ctxguard.report.html.chart import Chart, Table, cut, unique
 from pytest_ctxguard.report.html.theme import CHARACTER, EDGE, LABEL, ON_MARK, WIDTH, colours
+
+LONGEST = 44  # characters of a bar's name
 
 Bar = tuple[str, Mapping[str, int]]
 """What was asked, and outcome -> how often."""
@@ -20,10 +22,10 @@ def outcome_chart(bars: Sequence[Bar], *, title: str, unit: str) -> Chart:
         title: the chart's.
         unit: what is counted.
     """
-    names = unique(tuple(name for name, _ in bars))
-    longest = max(sum(outcomes.values()) for _, outcomes in bars)
+    names = unique(tuple(cut(name, longest=LONGEST) for name, _ in bars))
+    longest = max(1, *(sum(outcomes.values()) for _, outcomes in bars))
     rows = []
-    for name, (_, outcomes) in zip(names, bars, strict=True):
+    for name, (told, outcomes) in zip(names, bars, strict=True):
         begin, total = 0, sum(outcomes.values())
         for outcome in OUTCOMES:
             if count := outcomes.get(outcome, 0):
@@ -35,7 +37,7 @@ def outcome_chart(bars: Sequence[Bar], *, title: str, unit: str) -> Chart:
                         "end": begin + count,
                         "middle": begin + count / 2,
                         "text": _label(outcome, count, room=WIDTH * count / longest),
-                        "says": f"{name}: {outcome}, {count} of {total}",
+                        "says": f"{told}: {outcome}, {count} of {total}",
                     }
                 )
                 begin += count
@@ -84,7 +86,7 @@ def outcome_chart(bars: Sequence[Bar], *, title: str, unit: str) -> Chart:
                     *(f"{outcomes.get(o, 0):,}" for o in seen),
                     f"{sum(outcomes.values()):,}",
                 )
-                for name, (_, outcomes) in zip(names, bars, strict=True)
+                for name, outcomes in bars
             ),
         ),
     )

@@ -2,7 +2,8 @@
 
 The page says what a variable is in light, in dark and on paper. Every fill stands with a dark
 edge and dark text on it, so that no two need colour to be told apart; what is said by colour is
-said by a word, a place or a shape, too.
+said by a word, a place or a shape, too. Vega must never shorten a text: it counts in halves of
+characters, and its own measuring then refuses the half that is left.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ LABEL = 12  # pixels
 CHARACTER = 6.0  # pixels of a character at that size, on average
 WIDTH = 560
 
-INK, QUIET, GRID, EDGE, ON_MARK = (
+PAPER, INK, QUIET, GRID, EDGE, ON_MARK = (
+    "var(--paper)",
     "var(--ink)",
     "var(--quiet)",
     "var(--grid)",
@@ -33,7 +35,7 @@ _AXIS = {
     "labelFontSize": LABEL,
     "titleFontSize": LABEL,
     "titleFontWeight": "normal",
-    "labelLimit": 230,
+    "labelLimit": 0,
     "titlePadding": 8,
 }
 CONFIG: Mapping[str, Any] = {
@@ -41,13 +43,13 @@ CONFIG: Mapping[str, Any] = {
     "background": None,
     "view": {"stroke": None},
     "axis": _AXIS,
-    "header": {"labelColor": INK, "labelFontSize": LABEL, "titleColor": INK},
+    "header": {"labelColor": INK, "labelFontSize": LABEL, "titleColor": INK, "labelLimit": 0},
     "legend": {
         "orient": "top",
         "title": None,
         "labelColor": INK,
         "labelFontSize": LABEL,
-        "labelLimit": 230,
+        "labelLimit": 0,
         "symbolType": "square",
         "symbolStrokeColor": EDGE,
         "symbolSize": 140,

@@ -9,12 +9,12 @@ from pytest_ctxguard.report.figures import Break, CallFigures
 from pytest_ctxguard.report.run import Change, Effort, Instruments, Run
 from tests.report import runs
 
-CALLS = 40
+CALLS = 20
 BREAK = Break(
     where="message 3 (tool), character 17",
     before="cleared to keep the request inside the budget",
     after='{"shard": "pay-shard-7", "lag": 4417}',
-    why="A tool result was cleared.",
+    why="tool result cleared",
 )
 
 

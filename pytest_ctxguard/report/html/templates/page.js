@@ -2,18 +2,27 @@
 (() => {
   const tip = document.getElementById("tip");
   const MARK = "svg a, svg [role=graphics-symbol]";
+  let shown = null;
   let pinned = false;
 
   function words(mark) {
     const place = (mark.getAttribute("href") || "").slice(1);
     const told = place && document.getElementById(place);
-    return told ? told.textContent.trim().replace(/\s*\n\s*/g, "\n") : mark.getAttribute("aria-label");
+    if (!told) return mark.getAttribute("aria-label");
+    const texts = [...told.querySelectorAll("p, dt, dd")];
+    return texts.map((e) => e.textContent + (e.localName === "dt" ? ": " : "\n")).join("").trim();
   }
 
   function show(mark) {
+    shown = mark;
     tip.textContent = words(mark);
     tip.hidden = false;
-    const at = mark.getBoundingClientRect();
+    place();
+  }
+
+  function place() {
+    if (!shown) return;
+    const at = shown.getBoundingClientRect();
     const left = Math.min(at.left, innerWidth - tip.offsetWidth - 8);
     const below = at.bottom + 4;
     const above = at.top - tip.offsetHeight - 4;
@@ -23,6 +32,7 @@
 
   function hide() {
     tip.hidden = true;
+    shown = null;
     pinned = false;
   }
 
@@ -69,5 +79,5 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });
-  addEventListener("scroll", () => { if (!pinned) tip.hidden = true; }, true);
+  addEventListener("scroll", place, true);
 })();
