@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from pytest_ctxguard.errors import UsageError
-from pytest_ctxguard.report.files import renderer
 
 
 @click.command()
@@ -61,20 +60,24 @@ def merge(
 
     run = merged(shards, read=read, expected=expect)
     show_run(run)
-    for path in reports:
-        write_report(run, path)
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        append_summary(run, Path(summary))
+    try:
+        for path in reports:
+            write_report(run, path)
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            append_summary(run, Path(summary))
+    except OSError as error:
+        raise click.FileError(str(error.filename), str(error.strerror)) from error
     sys.exit(0 if run.passes else 1)
 
 
 def _check_paths(files: tuple[Path, ...], reports: tuple[Path, ...]) -> None:
     """Refuse, before anything is read, files that are none and reports of an unknown format."""
+    from pytest_ctxguard.report.files import renderer
+
     for path in files:
         if not path.is_file():
-            what = (
-                "no file has such a name" if any(sign in path.name for sign in "*?[") else "no file"
-            )
+            is_pattern = any(sign in path.name for sign in "*?[")  # which the shell left as it was
+            what = "no file has such a name" if is_pattern else "there is no such file"
             raise click.BadParameter(
                 f"{path}: {what}. Look whether the shards' reports were downloaded here; each "
                 "shard writes one with --ctxguard-report=shard-1.json",

@@ -239,7 +239,7 @@ def test_a_pattern_that_the_shell_left_is_said_to_match_nothing(tmp_path: Path) 
     ("arguments", "said"),
     [
         ((), "Missing argument"),
-        (("nowhere.json",), "nowhere.json: no file"),
+        (("nowhere.json",), "nowhere.json: there is no such file"),
         (("{empty}", "{empty}"), "is given twice"),
         (("{empty}", "--report", "out.txt"), "a report ends in .json"),
         (("{empty}", "--expect", "0"), "--expect"),
@@ -252,6 +252,15 @@ def test_a_bad_call_is_status_two(empty: Path, arguments: tuple[str, ...], said:
 
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def test_a_report_that_cannot_be_written_is_no_pass(empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    result = merge(empty, "--report", tmp_path / "file" / "report.json")
+
+    assert result.exit_code == 1
+    assert "Could not open file" in result.stderr
 
 
 def test_shards_of_another_run_are_an_error_that_names_both(empty: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ NOT_RUN = {
     "figures": 3,
     "framework": 4,
     "minutes": 2,
-    "network": 9,
+    "network": 10,
     "process": 5,
 }
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+REFUSED = 3
+
 Block = Callable[[], Markup]
 """A part of the page that is made when there is room for it."""
 
@@ -31,7 +33,9 @@ class Room:
         self.left = 0
 
     def fill(self, blocks: Sequence[Block], *, share: int) -> Filled:
-        """Return the first of some parts, as many as fit.
+        """Return those of some parts that fit, the first before others.
+
+        After some that do not, no more are made: making a chart takes time.
 
         Args:
             blocks: the parts, the most important first.
@@ -39,11 +43,13 @@ class Room:
         """
         self.left += share
         kept: list[Markup] = []
+        refused = 0
         for block in blocks:
             made = block()
             size = len(made.encode("utf-8"))
-            if size > self.left:
+            if size <= self.left:
+                self.left -= size
+                kept.append(made)
+            elif (refused := refused + 1) == REFUSED:
                 break
-            self.left -= size
-            kept.append(made)
         return Filled(tuple(kept), len(blocks) - len(kept))

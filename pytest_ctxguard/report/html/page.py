@@ -76,7 +76,6 @@ def render_html(run: Run) -> str:
     style, script = templates.text("page.css"), templates.text("page.js")
     return templates.page(
         run=run,
-        wrong=len(failing(run)),
         sections=told,
         style=style,
         script=script,

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from pytest_ctxguard.report.printable import printable_lines
 
-LONGEST = 4_000  # characters of one text
+LONGEST = 1_200  # characters of one text
 
 
 class Templates:

@@ -134,10 +134,12 @@ def test_a_section_has_its_share_and_what_is_over_and_counts_the_rest():
         return make
 
     first = room.fill([block(30)], share=100)
-    second = room.fill([block(100), block(60), block(1)], share=50)
+    sizes = (100, 60, 15, 61, 62, 1)
+    second = room.fill([block(size) for size in sizes], share=50)
     assert (len(first.blocks), first.left_out) == (1, 0)
-    assert (len(second.blocks), second.left_out) == (1, 2)
-    assert made == [30, 100, 60]
+    assert [len(each) for each in second.blocks] == [100, 15]
+    assert second.left_out == 4
+    assert made == [30, 100, 60, 15, 61, 62]
 
 
 def grouped(*subjects):
