@@ -26,7 +26,7 @@ from benchmarks.workload import RECORDS, TRANSCRIPT, conditions
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.open import open_backend, usable_processors
-from pytest_ctxguard.plugin.sharing import PLACE, Sharing, Starter
+from pytest_ctxguard.plugin.xdist.sharing import PLACE, Sharing, Starter
 from pytest_ctxguard.policies.full_history import full_history
 from pytest_ctxguard.recall.asking import Asker, Question
 from pytest_ctxguard.recall.needles.depths import given_depths

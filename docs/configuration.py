@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_ctxguard.plugin.settings_table import SETTINGS, Setting
+from pytest_ctxguard.plugin.settings.table import SETTINGS, Setting
 
 PAGE = Path(__file__).with_suffix(".md")
 TEXT = """\

@@ -34,7 +34,7 @@ def accept(
     """
     from pytest_ctxguard.baseline import baseline_path, edited
     from pytest_ctxguard.report.accepting import accepted, find_changes, find_test
-    from pytest_ctxguard.report.changes import describe
+    from pytest_ctxguard.report.beside_baseline import describe
     from pytest_ctxguard.report.json_file import read_run
 
     if not reason.strip():

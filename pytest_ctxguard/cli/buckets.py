@@ -43,7 +43,7 @@ def buckets(
     policy put in; what is billed over all calls, and how much of it was sent at the call before.
     """
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.buckets import buckets_json, render_buckets
+    from pytest_ctxguard.report.tables.buckets import buckets_json, render_buckets
 
     setting = Setting(find(transcript, folders=transcripts), budget)
     plan = Plan(

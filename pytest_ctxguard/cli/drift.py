@@ -14,7 +14,7 @@ from pytest_ctxguard.policies.catalogue import Setting, reference_policies
 from pytest_ctxguard.recall.drift import drift as drifted
 from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
 from pytest_ctxguard.replay.run import Plan
-from pytest_ctxguard.report.drift import cycle_json, render_cycles
+from pytest_ctxguard.report.tables.drift import cycle_json, render_cycles
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 

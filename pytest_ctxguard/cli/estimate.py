@@ -47,7 +47,7 @@ def audit(
     --script or --kind only those are shown.
     """
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.estimates import audit_json, render_audit
+    from pytest_ctxguard.report.tables.estimates import audit_json, render_audit
     from pytest_ctxguard.tokens.estimates.audit import audit as audited
 
     named = bool(scripts or kinds)
@@ -96,7 +96,7 @@ def fit(
     they are not fitted is shown on the half of each text that is held out from a second fit.
     """
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.estimates import fit_json, render_fit
+    from pytest_ctxguard.report.tables.estimates import fit_json, render_fit
     from pytest_ctxguard.tokens.estimates.fitting import fit as fitted
     from pytest_ctxguard.tokens.estimates.references import references
     from pytest_ctxguard.tokens.estimates.writing import module_source

@@ -11,8 +11,8 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from pytest_ctxguard.report.run import Run
-from pytest_ctxguard.report.screen import Line, Screen
-from pytest_ctxguard.report.terminal import closing_lines, effort_lines, summary_lines
+from pytest_ctxguard.report.terminal.screen import Line, Screen
+from pytest_ctxguard.report.terminal.section import closing_lines, effort_lines, summary_lines
 
 PIPED_WIDTH = 160
 

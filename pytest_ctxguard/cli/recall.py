@@ -23,7 +23,7 @@ from pytest_ctxguard.recall.needles.running import Setting, ask, show
 from pytest_ctxguard.recall.needles.sample import Needle, drawn, prompt_digest, uncut
 from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
 from pytest_ctxguard.report.printable import printable_lines
-from pytest_ctxguard.report.recall import recall_json
+from pytest_ctxguard.report.tables.recall import recall_json
 from pytest_ctxguard.tokens.request import RequestEncoder
 from pytest_ctxguard.transcript.library import find
 
@@ -109,7 +109,7 @@ def run(
         click.echo(json.dumps(printed, indent=2))
         return
     from pytest_ctxguard.cli import printing
-    from pytest_ctxguard.report.recall_table import recall_table
+    from pytest_ctxguard.report.tables.recall_table import recall_table
 
     printing.show([recall_table(done, model=asked.model)])
 

@@ -42,7 +42,7 @@ def session(
     Exit status 1 only if FILE cannot be read whole or judged: a gate is a test (`ctx_session`).
     """
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.session import measure_session, render_session
+    from pytest_ctxguard.report.tables.session import measure_session, render_session
 
     known = load_rules(rules)
     found = read(file)

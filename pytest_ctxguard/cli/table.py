@@ -21,7 +21,7 @@ from pytest_ctxguard.recall.answers import Answers, questions
 from pytest_ctxguard.recall.summarising import SUMMARY_TOKENS
 from pytest_ctxguard.replay.run import Plan, run
 from pytest_ctxguard.replay.values import Replay
-from pytest_ctxguard.report.table import PolicyTable, make_row
+from pytest_ctxguard.report.tables.table import PolicyTable, make_row
 from pytest_ctxguard.tokens.buckets import Counter
 from pytest_ctxguard.tokens.counters.choosing import counter
 from pytest_ctxguard.tokens.request import RequestEncoder
@@ -174,6 +174,6 @@ def _print(made: PolicyTable, *, as_json: bool) -> None:
         click.echo(json.dumps(made.as_json(), indent=2))
         return
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.table_text import render_table
+    from pytest_ctxguard.report.tables.table_text import render_table
 
     show([render_table(made)])

@@ -25,7 +25,7 @@ def tools(transcript: str, transcripts: tuple[Path, ...], counter_name: str, as_
     tools that do not exist, and what a shorter catalogue would save.
     """
     from pytest_ctxguard.cli.printing import show
-    from pytest_ctxguard.report.catalogue import catalogue_json, render_catalogue
+    from pytest_ctxguard.report.tables.catalogue import catalogue_json, render_catalogue
 
     session = find(transcript, folders=transcripts)
     catalogue = audit(session, counter=counter(counter_name))

@@ -41,7 +41,7 @@ def show(file: Path, run: int | None, counter_name: str, check: bool, as_json: b
     Without --run the figures are sums over all its sessions. Exit status 1 if anything in it
     cannot be read; the error says where.
     """
-    from pytest_ctxguard.report import agreement, reading
+    from pytest_ctxguard.report.tables import agreement, reading
 
     found = read(file)
     if run is not None:

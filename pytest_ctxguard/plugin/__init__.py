@@ -22,7 +22,7 @@ from pytest_ctxguard.plugin.fixtures import (
     ctx_transcript,
 )
 from pytest_ctxguard.plugin.names import MARKERS
-from pytest_ctxguard.plugin.options import add_options, refuse_alone
+from pytest_ctxguard.plugin.settings.options import add_options, refuse_alone
 
 __all__ = [
     "ctx_agent",

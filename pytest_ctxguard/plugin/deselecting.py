@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard.plugin.names import is_guarded
-from pytest_ctxguard.plugin.options import is_worker
+from pytest_ctxguard.plugin.settings.options import is_worker
 
 OUTPUT = "ctxguard_deselected"
 

@@ -11,24 +11,24 @@ import pytest
 from pytest_ctxguard.checks.needle_recall import NeedleRecall
 from pytest_ctxguard.checks.promise import Promise, describe
 from pytest_ctxguard.errors import ContextGateFailure, CtxguardError, UsageError
-from pytest_ctxguard.plugin.cassettes import CASSETTES, claims, needs_fixture
-from pytest_ctxguard.plugin.collected import Collecting
-from pytest_ctxguard.plugin.controlling import Controlling
-from pytest_ctxguard.plugin.estimating import read_bounds
+from pytest_ctxguard.plugin.controller.collected import Collecting
+from pytest_ctxguard.plugin.controller.controlling import Controlling
+from pytest_ctxguard.plugin.controller.publishing import Publishing
+from pytest_ctxguard.plugin.fixtures.cassettes import CASSETTES, claims, needs_fixture
+from pytest_ctxguard.plugin.fixtures.estimating import read_bounds
+from pytest_ctxguard.plugin.fixtures.lawful import check_marks, hold_marked
+from pytest_ctxguard.plugin.fixtures.recording import noted, recorded
+from pytest_ctxguard.plugin.fixtures.replaying import RECORD, SERVICES
 from pytest_ctxguard.plugin.judging import judge_record, judge_skipped
-from pytest_ctxguard.plugin.lawful import check_marks, hold_marked
 from pytest_ctxguard.plugin.names import is_guarded
-from pytest_ctxguard.plugin.options import is_worker
 from pytest_ctxguard.plugin.promises import read_promises, refuse_misspelt, transcript_patterns
-from pytest_ctxguard.plugin.publishing import Publishing
 from pytest_ctxguard.plugin.record import TestRecord
-from pytest_ctxguard.plugin.recording import noted, recorded
 from pytest_ctxguard.plugin.repeating import TITLE, seen_again
-from pytest_ctxguard.plugin.replaying import RECORD, SERVICES
 from pytest_ctxguard.plugin.results import PAYLOAD, test_result
 from pytest_ctxguard.plugin.services import Services
-from pytest_ctxguard.plugin.settings import read_settings
-from pytest_ctxguard.plugin.workers import Workers
+from pytest_ctxguard.plugin.settings.options import is_worker
+from pytest_ctxguard.plugin.settings.settings import read_settings
+from pytest_ctxguard.plugin.xdist.workers import Workers
 from pytest_ctxguard.plugin.xfailing import hold_xfail
 from pytest_ctxguard.recording.cassette import Missed
 from pytest_ctxguard.report.json_file import dumps

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_ctxguard.backend import Backend
 from pytest_ctxguard.errors import BackendError, ModelError, ModelMissing, UsageError
-from pytest_ctxguard.plugin.options import is_worker
-from pytest_ctxguard.plugin.settings import Settings
+from pytest_ctxguard.plugin.settings.options import is_worker
+from pytest_ctxguard.plugin.settings.settings import Settings
 from pytest_ctxguard.progress import Progress
 from pytest_ctxguard.tokens.request import RequestEncoder
 
@@ -85,7 +85,7 @@ def _open_in_worker(
     """Return the worker's own engine, or the one that a process runs for all, as the run says."""
     from pytest_ctxguard.engine.models.store import resolve
     from pytest_ctxguard.engine.open import encoder_of, open_backend
-    from pytest_ctxguard.plugin.sharing import Starter
+    from pytest_ctxguard.plugin.xdist.sharing import Starter
     from pytest_ctxguard.server.local import LocalBackend
 
     told: Any = config.workerinput  # type: ignore[attr-defined]  # xdist's

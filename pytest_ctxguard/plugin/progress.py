@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard.plugin.opening import FOLDER
-from pytest_ctxguard.plugin.options import is_worker
-from pytest_ctxguard.plugin.worker_progress import ProgressFile
+from pytest_ctxguard.plugin.settings.options import is_worker
+from pytest_ctxguard.plugin.xdist.worker_progress import ProgressFile
 from pytest_ctxguard.progress import Pace
 from pytest_ctxguard.report.printable import printable_lines
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pytest_ctxguard.plugin.names import node_id
-from pytest_ctxguard.plugin.options import dest
 from pytest_ctxguard.plugin.record import Judged, JudgedRecall, TestRecord
 from pytest_ctxguard.plugin.services import Services
-from pytest_ctxguard.plugin.settings import Settings
-from pytest_ctxguard.plugin.settings_table import SETTINGS
+from pytest_ctxguard.plugin.settings.options import dest
+from pytest_ctxguard.plugin.settings.settings import Settings
+from pytest_ctxguard.plugin.settings.table import SETTINGS
 from pytest_ctxguard.report.printable import printable
 from pytest_ctxguard.report.prompt_files import Prompt, Render, write_prompts
 from pytest_ctxguard.report.recipe import (

@@ -11,10 +11,10 @@ import pytest
 
 from pytest_ctxguard.baseline import baseline_path
 from pytest_ctxguard.errors import ContextGateFailure
+from pytest_ctxguard.plugin.fixtures.replaying import test_key
 from pytest_ctxguard.plugin.names import node_id
 from pytest_ctxguard.plugin.record import TestRecord
 from pytest_ctxguard.plugin.repeating import rerun
-from pytest_ctxguard.plugin.replaying import test_key
 from pytest_ctxguard.report.printable import printable_lines
 from pytest_ctxguard.report.run import WORST_FIRST, Outcome, TestResult, TestVerdict
 

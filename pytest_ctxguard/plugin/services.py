@@ -14,10 +14,10 @@ from pytest_ctxguard.baseline import Baseline, baseline_of, baseline_path
 from pytest_ctxguard.errors import ModelError
 from pytest_ctxguard.plugin.further import further_readers
 from pytest_ctxguard.plugin.opening import open_run_backend
-from pytest_ctxguard.plugin.options import is_worker
 from pytest_ctxguard.plugin.progress import ProgressLine
-from pytest_ctxguard.plugin.settings import Settings
-from pytest_ctxguard.plugin.settings_table import DEFAULT_COUNTER
+from pytest_ctxguard.plugin.settings.options import is_worker
+from pytest_ctxguard.plugin.settings.settings import Settings
+from pytest_ctxguard.plugin.settings.table import DEFAULT_COUNTER
 from pytest_ctxguard.prefix.cost import Prices, load_prices
 from pytest_ctxguard.prefix.rules import Rule, load_rules
 from pytest_ctxguard.recall.answers import Answers, Interviewer

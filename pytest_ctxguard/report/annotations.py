@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from pytest_ctxguard.checks.finding import Finding, render
-from pytest_ctxguard.report.broken import failing
 from pytest_ctxguard.report.changed import values_text
 from pytest_ctxguard.report.printable import printable, printable_lines
 from pytest_ctxguard.report.recipe import accept_command
 from pytest_ctxguard.report.run import Change, Run, TestResult
+from pytest_ctxguard.report.terminal.broken import failing
 
 SHOWN = 10
 """Annotations of one level that GitHub shows for a step; what comes after is dropped."""

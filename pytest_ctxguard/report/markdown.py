@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_ctxguard.checks.finding import render
-from pytest_ctxguard.report.broken import failing
+from pytest_ctxguard.report.beside_baseline import describe
 from pytest_ctxguard.report.changed import changed, state_text, values_text
-from pytest_ctxguard.report.changes import describe
 from pytest_ctxguard.report.headline import headline
 from pytest_ctxguard.report.printable import printable, printable_lines
 from pytest_ctxguard.report.recipe import accept_command
@@ -28,6 +27,7 @@ from pytest_ctxguard.report.rows import (
     replay_sections,
 )
 from pytest_ctxguard.report.run import Effort, Run, TestResult, TestVerdict
+from pytest_ctxguard.report.terminal.broken import failing
 
 COMMENT_LIMIT = 65_536
 """Characters of a comment; counted in bytes here, which are never fewer."""

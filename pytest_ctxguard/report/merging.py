@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_ctxguard.baseline import SUFFIX, Entries
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import ReportError
-from pytest_ctxguard.report.changes import (
+from pytest_ctxguard.report.beside_baseline import (
     module_of,
     place,
     stale,
@@ -16,6 +16,7 @@ from pytest_ctxguard.report.changes import (
     with_whole,
 )
 from pytest_ctxguard.report.json_file import dumps
+from pytest_ctxguard.report.nothing_judged import nothing_judged
 from pytest_ctxguard.report.run import Change, Collection, Effort, Run, TestResult
 from pytest_ctxguard.report.shards import (
     BROKEN,
@@ -25,7 +26,6 @@ from pytest_ctxguard.report.shards import (
     collected_whole,
     missing,
 )
-from pytest_ctxguard.report.whole import nothing_judged
 
 DECIDED_HERE = ("run.nothing-judged", "baseline.stale", *INCOMPLETE)
 """Rules about a run as a whole: what they found in a shard says nothing of all of them."""

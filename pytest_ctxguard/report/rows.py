@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from pytest_ctxguard.report.changed import share_text
 from pytest_ctxguard.report.figures import CellFigures, FactFigures, ReplayFigures
-from pytest_ctxguard.report.recall import interval_text, misses_text
 from pytest_ctxguard.report.run import (
     WORST_FIRST,
     Change,
@@ -16,6 +15,7 @@ from pytest_ctxguard.report.run import (
     TestResult,
     TestVerdict,
 )
+from pytest_ctxguard.report.tables.recall import interval_text, misses_text
 
 BILLED = "billed_input_tokens"
 LEGEND = (

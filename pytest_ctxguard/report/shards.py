@@ -8,7 +8,7 @@ from itertools import combinations
 
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import ReportError
-from pytest_ctxguard.report.changes import module_of
+from pytest_ctxguard.report.beside_baseline import module_of
 from pytest_ctxguard.report.run import Run
 
 INCOMPLETE = ("run.shards", "run.missing", "run.broken")

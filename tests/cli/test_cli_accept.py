@@ -9,7 +9,7 @@ from pytest_ctxguard.baseline import Accepted, Baseline, read, write
 from pytest_ctxguard.cli.accept import LAST_RUN
 from pytest_ctxguard.cli.main import cli, main
 from pytest_ctxguard.errors import BaselineError, ReportError, UsageError
-from pytest_ctxguard.report.changes import changes
+from pytest_ctxguard.report.beside_baseline import changes
 from pytest_ctxguard.report.json_file import dumps
 from pytest_ctxguard.report.run import Instruments, Run
 from tests.report.measuring import about, failed, metric, result, subject

@@ -9,10 +9,10 @@ from pytest_ctxguard.cli import main as main_module
 from pytest_ctxguard.cli import sessions
 from pytest_ctxguard.cli import transcript as transcript_module
 from pytest_ctxguard.errors import ModelMissing, TranscriptError, UsageError
-from pytest_ctxguard.report import agreement as agreement_module
-from pytest_ctxguard.report import reading as reading_module
 from pytest_ctxguard.report.printable import printable
-from pytest_ctxguard.report.reading import SHOWN
+from pytest_ctxguard.report.tables import agreement as agreement_module
+from pytest_ctxguard.report.tables import reading as reading_module
+from pytest_ctxguard.report.tables.reading import SHOWN
 from pytest_ctxguard.tokens.buckets import buckets
 from pytest_ctxguard.tokens.counters.choosing import NAMES
 from pytest_ctxguard.transcript import parts

@@ -38,7 +38,9 @@ def test_a_cached_prefix_changes_no_answer(runner, tiny_files):
     assert second.tokens == cold.tokens
 
 
-@pytest.mark.parametrize(("chunk", "threads"), [(17, 1), (100, 1), (256, 2), (512, 2), (256, 3), (64, 8)])
+@pytest.mark.parametrize(
+    ("chunk", "threads"), [(17, 1), (100, 1), (256, 2), (512, 2), (256, 3), (64, 8)]
+)
 def test_chunks_and_threads_change_no_logit(tiny_files, chunk, threads):
     one = load(tiny_files, chunk=64).logits(prompt(513))
     other = load(tiny_files, threads=threads, chunk=chunk).logits(prompt(513))

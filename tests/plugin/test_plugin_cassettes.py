@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from pytest_ctxguard.plugin import settings
+from pytest_ctxguard.plugin.settings import settings
 from pytest_ctxguard.server.running import Server
 from pytest_ctxguard.server.script import ScriptedAnswers
 from pytest_ctxguard.tokens.request import RequestEncoder

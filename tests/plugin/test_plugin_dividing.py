@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ctxguard.plugin.dividing import SHARE, divide
-from pytest_ctxguard.plugin.machine import available_memory
-from pytest_ctxguard.plugin.options import worker_count
+from pytest_ctxguard.plugin.settings.options import worker_count
+from pytest_ctxguard.plugin.xdist.dividing import SHARE, divide
+from pytest_ctxguard.plugin.xdist.machine import available_memory
 from tests.plugin.project import Project
 
 GB = 1_000_000_000

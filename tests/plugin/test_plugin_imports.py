@@ -69,8 +69,9 @@ def test_a_plain_run_loads_no_part_that_judges(project: Project) -> None:
         "pytest_ctxguard.plugin.fixtures",
         "pytest_ctxguard.plugin.hooks",
         "pytest_ctxguard.plugin.names",
-        "pytest_ctxguard.plugin.options",
-        "pytest_ctxguard.plugin.settings_table",
+        "pytest_ctxguard.plugin.settings",
+        "pytest_ctxguard.plugin.settings.options",
+        "pytest_ctxguard.plugin.settings.table",
     ]
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_ctxguard.plugin.settings import Settings, read_settings
-from pytest_ctxguard.plugin.settings_table import SETTINGS
+from pytest_ctxguard.plugin.settings.settings import Settings, read_settings
+from pytest_ctxguard.plugin.settings.table import SETTINGS
 
 NATIVE = pytest.mark.skipif(pytest.version_tuple < (9,), reason="native TOML came with pytest 9")
 

@@ -10,8 +10,8 @@ import pytest
 from pytest_ctxguard.checks.catalogue import CHECKS, RECALL_CHECKS
 from pytest_ctxguard.checks.estimator import EstimatorBound
 from pytest_ctxguard.plugin import fixtures, names
-from pytest_ctxguard.plugin.settings import read_settings
-from pytest_ctxguard.plugin.settings_table import SETTINGS
+from pytest_ctxguard.plugin.settings.settings import read_settings
+from pytest_ctxguard.plugin.settings.table import SETTINGS
 from tests.plugin.project import UPDATE, Project
 
 PLAIN = "def test_plain(): pass"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from docs import configuration
-from pytest_ctxguard.plugin.precedence import CALL_FIRST, ORDER, reason
-from pytest_ctxguard.plugin.settings import Settings, read_settings
-from pytest_ctxguard.plugin.settings_table import SETTINGS, Setting, Source, setting
+from pytest_ctxguard.plugin.settings.precedence import CALL_FIRST, ORDER, reason
+from pytest_ctxguard.plugin.settings.settings import Settings, read_settings
+from pytest_ctxguard.plugin.settings.table import SETTINGS, Setting, Source, setting
 
 TEXTS = {
     "compare": ("main", "HEAD"),

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ctxguard.engine import open as engine
 from pytest_ctxguard.plugin.progress import ProgressLine
-from pytest_ctxguard.plugin.worker_progress import Announcer
+from pytest_ctxguard.plugin.xdist.worker_progress import Announcer
 from pytest_ctxguard.testing import ScriptedBackend
 from tests.plugin.project import Project
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from pytest_ctxguard.plugin import sharing
+from pytest_ctxguard.plugin.xdist import sharing
 from tests.plugin.engines import PROC, engines, spent, until
 from tests.plugin.project import UPDATE, Project, Result, mini_transcript
 

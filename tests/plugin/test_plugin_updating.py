@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ctxguard.baseline import Accepted
-from pytest_ctxguard.plugin.updating import of_modules, removable, updated, with_reason
+from pytest_ctxguard.plugin.controller.updating import of_modules, removable, updated, with_reason
 from pytest_ctxguard.report.run import Change
 from tests.report.measuring import about, failed, metric, result, subject
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from pytest_ctxguard.report.buckets import SHOWN, buckets_json, render_buckets
+from pytest_ctxguard.report.tables.buckets import SHOWN, buckets_json, render_buckets
 from pytest_ctxguard.tokens.buckets import BUCKETS
 from tests.factories import assistant, replayed, session, user
 

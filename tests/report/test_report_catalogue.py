@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from pytest_ctxguard.report.catalogue import catalogue_json, render_catalogue
+from pytest_ctxguard.report.tables.catalogue import catalogue_json, render_catalogue
 from pytest_ctxguard.tokens.catalogue import Catalogue, ToolCost, Trimmed, UnknownTool
 
 REPORT_B = Catalogue(

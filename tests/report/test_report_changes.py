@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_ctxguard.baseline import Accepted
-from pytest_ctxguard.report.changes import (
+from pytest_ctxguard.report.beside_baseline import (
     changes,
     describe,
     stale,

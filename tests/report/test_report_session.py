@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from pytest_ctxguard.prefix.rules import load_rules
-from pytest_ctxguard.report.session import measure_session, render_session
+from pytest_ctxguard.report.tables.session import measure_session, render_session
 from pytest_ctxguard.transcript.model import Compaction
 from tests.factories import LetterCounter, session, user
 

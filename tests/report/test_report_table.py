@@ -11,8 +11,8 @@ from pytest_ctxguard.recall.asking import Spent
 from pytest_ctxguard.recall.controls import Controls
 from pytest_ctxguard.replay.calls import SummaryUse
 from pytest_ctxguard.replay.fate import Fate, Told
-from pytest_ctxguard.report.table import FactCell, PolicyTable, Row, make_row
-from pytest_ctxguard.report.table_text import render_table
+from pytest_ctxguard.report.tables.table import FactCell, PolicyTable, Row, make_row
+from pytest_ctxguard.report.tables.table_text import render_table
 from pytest_ctxguard.tokens.buckets import Buckets
 from tests.factories import LetterCounter, replayed, session, user
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from pytest_ctxguard.report.run import Effort, Instruments, Run
-from pytest_ctxguard.report.screen import Screen
-from pytest_ctxguard.report.terminal import closing_lines, effort_lines, summary_lines
+from pytest_ctxguard.report.terminal.screen import Screen
+from pytest_ctxguard.report.terminal.section import closing_lines, effort_lines, summary_lines
 from tests.report.runs import (
     HOSTILE,
     cell,

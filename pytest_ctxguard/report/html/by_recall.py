@@ -9,7 +9,7 @@ from pytest_ctxguard.report.figures import CellFigures, RecallFigures
 from pytest_ctxguard.report.html.chart import Chart, Table, cut, unique
 from pytest_ctxguard.report.html.outcomes import outcome_chart
 from pytest_ctxguard.report.html.theme import INK, WIDTH, fill
-from pytest_ctxguard.report.recall import hits_text, interval_text
+from pytest_ctxguard.report.tables.recall import hits_text, interval_text
 
 LONGEST = 22  # characters of a cell's name
 RATE = {

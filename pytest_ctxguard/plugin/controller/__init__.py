@@ -1,0 +1,1 @@
+"""The controller's part: it knows the whole run, and alone writes."""

@@ -1,0 +1,1 @@
+"""What the commands print: measured values as tables and as JSON."""

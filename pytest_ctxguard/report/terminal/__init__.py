@@ -1,0 +1,1 @@
+"""The ctxguard section of pytest's terminal report."""
