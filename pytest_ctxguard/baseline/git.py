@@ -62,7 +62,11 @@ def resolve(ref: str, *, folder: Path) -> str:
         )
     _top(folder, ref=ref)
     asked = ("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
-    hint = ". In a shallow clone fetch it first: git fetch --depth=1 origin, then its name"
+    hint = (
+        ". In a shallow clone fetch it first, and name the remote's: "
+        "git fetch --depth=1 origin BRANCH:refs/remotes/origin/BRANCH, then "
+        "--ctxguard-compare=origin/BRANCH"
+    )
     return _git(folder, *asked, ref=ref, hint=hint).decode().split()[-1]
 
 

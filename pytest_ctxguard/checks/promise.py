@@ -17,7 +17,7 @@ from pytest_ctxguard.replay.again import Again
 from pytest_ctxguard.replay.values import Replay
 
 Tier = Literal["structure", "model"]
-RECORD = "pytest --ctxguard --ctxguard-update NODEID"
+RECORD = "pytest --ctxguard --ctxguard-update-new NODEID"
 ACCEPT = 'pytest-ctxguard accept NODEID --reason "…"'
 
 

@@ -124,10 +124,14 @@ class Guarding:
         except BaseException as error:
             if isinstance(error, pytest.skip.Exception):
                 judge_skipped(record, tolerate_inconclusive=self.settings.tolerate_inconclusive)
+            if isinstance(error, ContextGateFailure) and record.checked:
+                record.note = "the body ended at a broken check; its marks were not judged"
+                raise
             if not record.agents:  # an agent is judged where it is run
                 record.note = "the body did not pass, so nothing was judged"
             record.clear()
             raise
+        record.finished = True
         judge_record(
             record,
             recorded=recording,

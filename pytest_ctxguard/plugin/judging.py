@@ -24,10 +24,11 @@ def judge_record(record: TestRecord, *, recorded: bool, tolerate_inconclusive: b
         ContextGateFailure: a promise is broken, or there is nothing to check.
         CtxguardError: a promise could not be judged.
     """
+    judgements = [*record.agents]  # broken all the same where the body caught what that raised
     if not _something_to_check(record, recorded=recorded):
+        enforce(tuple(judgements), tolerate_inconclusive=tolerate_inconclusive)
         return
     errors: list[CtxguardError] = []
-    judgements: list[Judgement] = []
     for judged, judges in _to_judge(record):
         for judge_one in judges:
             try:
@@ -56,7 +57,7 @@ def judge_skipped(record: TestRecord, *, tolerate_inconclusive: bool) -> None:
         ContextGateFailure: so.
     """
     checked = [judgement for judged in record.replays for judgement in judged.judgements]
-    enforce(tuple(checked), tolerate_inconclusive=tolerate_inconclusive)
+    enforce((*checked, *record.agents), tolerate_inconclusive=tolerate_inconclusive)
 
 
 def _something_to_check(record: TestRecord, *, recorded: bool) -> bool:

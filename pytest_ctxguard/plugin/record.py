@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_ctxguard.baseline import Baseline, Key, Metric
 from pytest_ctxguard.checks.estimator import EstimatorBound
 from pytest_ctxguard.checks.finding import Judgement
 from pytest_ctxguard.checks.guarded import GuardedReplay
@@ -15,7 +14,7 @@ from pytest_ctxguard.checks.promise import Promise
 from pytest_ctxguard.recall.needles.running import Shown
 from pytest_ctxguard.recall.needles.values import Recall
 from pytest_ctxguard.report.figures import recall_figures, replay_figures
-from pytest_ctxguard.report.run import Subject, TestResult
+from pytest_ctxguard.report.run import Subject
 
 
 @dataclass(slots=True)
@@ -62,6 +61,7 @@ class TestRecord:
         agents: what each run of an agent came to, and each next step that was asked for.
         estimates: what each estimator came to, with its name, once for each promise.
         note: why nothing was judged, if so.
+        finished: whether the body ran to its end.
     """
 
     __test__ = False  # pytest, this is no test class
@@ -77,6 +77,12 @@ class TestRecord:
     agents: list[Judgement] = field(default_factory=list)
     estimates: list[tuple[str, Judgement]] = field(default_factory=list)
     note: str = ""
+    finished: bool = False
+
+    @property
+    def checked(self) -> bool:
+        """Whether the body judged a replay itself, by ``replay.check``."""
+        return any(judged.judgements for judged in self.replays)
 
     def clear(self) -> None:
         """Forget what was judged."""
@@ -119,27 +125,6 @@ class TestRecord:
             yield Subject(kind="estimate", name=estimator, judgements=(judgement,))
         for judgement in self.agents:
             yield Subject(kind="agent", judgements=(judgement,))
-
-
-def has_metrics(test: TestResult) -> bool:
-    """Tell whether a test measured anything that a baseline keeps."""
-    return any(judgement.metrics for judgement in test.judgements)
-
-
-def measured(test: TestResult, before: Baseline) -> dict[Key, dict[str, Metric]]:
-    """Return the baseline entries of a test.
-
-    A replay and a recall of one label share an entry. Where the run's tier left promises out,
-    the metrics it did not measure stay as they were.
-    """
-    entries: dict[Key, dict[str, Metric]] = {}
-    for subject in test.subjects:
-        metrics = {k: m for judgement in subject.judgements for k, m in judgement.metrics.items()}
-        if metrics:
-            key = (test.key, subject.label)
-            kept = before.metrics(key) if test.unchecked else {}
-            entries.setdefault(key, dict(kept)).update(metrics)
-    return entries
 
 
 def labels(replays: Sequence[Judged]) -> list[str]:

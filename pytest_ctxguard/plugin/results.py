@@ -46,20 +46,22 @@ def test_result(
     message = details = ""
     if report.skipped:
         verdict = "skipped"
+    elif report.failed and excinfo is None:  # it passes, and xfail(strict=True) says that it fails
+        verdict, message = "fail", printable_lines(report.longreprtext).partition("\n")[0]
     elif report.failed and excinfo is not None:
         verdict = _failed(excinfo.value, when=report.when)
         message = ADDRESS.sub("0x…", printable_lines(excinfo.exconly()).partition("\n")[0])
         if isinstance(excinfo.value, ContextGateFailure):
             message = printable_lines(str(excinfo.value)).partition("\n")[0]
             details = printable_lines(str(excinfo.value))
-    outcome: Outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
     return replace(
         lost_result(item),
-        outcome=outcome,
+        outcome=_outcome(report, excinfo),
         verdict=verdict,
         message=message,
         details=details,
         note=record.note,
+        finished=record.finished,
         unchecked=record.unchecked,
         subjects=subjects,
     )
@@ -82,6 +84,21 @@ def lost_result(item: pytest.Item) -> TestResult:
         "process, for want of memory for instance; run it alone to see which",
         rerun=rerun(item),
     )
+
+
+def _outcome(
+    report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None
+) -> Outcome:
+    """Return pytest's outcome; what ``pytest.xfail()`` ends has not failed, and is skipped.
+
+    So it is under ``xfail(run=False)``, whose body never runs.
+    """
+    if not hasattr(report, "wasxfail"):
+        return report.outcome
+    if report.passed:
+        return "xpassed"
+    ended = excinfo is not None and isinstance(excinfo.value, pytest.xfail.Exception)
+    return "skipped" if ended else "xfailed"
 
 
 def _failed(error: BaseException, *, when: str | None) -> TestVerdict:

@@ -27,29 +27,43 @@ def find_test(run: Run, nodeid: str) -> TestResult:
         near = difflib.get_close_matches(nodeid, tests, n=NEAR, cutoff=0.3)
         listed = f"near it: {', '.join(near)}" if near else "no guarded test ran at all"
         raise UsageError(
-            f"the run has no guarded test {nodeid!r}; {listed}. Run it: {_run(nodeid)}"
+            f"the run has no guarded test {nodeid!r}; {listed}. Run it: {_run(nodeid)}; or give "
+            "the report of a run that has it, with --from"
         )
+    if refused := _refusal(run, test):
+        raise UsageError(refused)
+    return test
+
+
+def acceptable(run: Run, test: TestResult) -> bool:
+    """Tell whether a test is against its baseline, and against nothing else."""
+    return any(finding.baseline for finding in test.findings) and not _refusal(run, test)
+
+
+def _refusal(run: Run, test: TestResult) -> str:
+    """Return why what a test measured cannot be accepted; empty: it can."""
+    nodeid = test.nodeid
     if run.instruments.compare:
-        raise UsageError(
+        return (
             f"the run compared with {run.instruments.compare}, not with the baseline file. Run "
             f"without --ctxguard-compare: {_run(nodeid)}"
         )
     if test.outcome not in ("passed", "failed"):
-        raise UsageError(f"{nodeid} was {test.outcome}, so there is nothing of it to accept")
+        return f"{nodeid} was {test.outcome}, so there is nothing of it to accept"
     others = [
         finding
         for finding in test.findings
         if not finding.baseline and not (finding.inconclusive and run.tolerated)
     ]
     if others:
-        raise UsageError(
+        return (
             f"{nodeid} breaks more than its baseline: [{others[0].rule}] {others[0].what}. "
             "Accepting what was measured does not mend this; change the policy, or the mark"
         )
     if test.verdict == "error" or (test.outcome == "failed" and not test.findings):
         said = f": {test.message}" if test.message else ""
-        raise UsageError(f"{nodeid} did not come to its judgement{said}. Mend that first")
-    return test
+        return f"{nodeid} did not come to its judgement{said.removesuffix('.')}. Mend that first"
+    return ""
 
 
 def find_changes(

@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from pytest_ctxguard.checks.finding import Finding, render
+from pytest_ctxguard.report.accepting import acceptable
 from pytest_ctxguard.report.changed import values_text
 from pytest_ctxguard.report.printable import printable, printable_lines
 from pytest_ctxguard.report.recipe import accept_command
 from pytest_ctxguard.report.run import Change, Run, TestResult
-from pytest_ctxguard.report.terminal.broken import failing
 
 SHOWN = 10
 """Annotations of one level that GitHub shows for a step; what comes after is dropped."""
@@ -62,7 +62,7 @@ def annotation_lines(run: Run, *, prefix: str = "") -> Iterator[str]:
         run: the run.
         prefix: of its root within the repository.
     """
-    found = [*map(_of_run, run.findings), *map(_of_test, failing(run))]
+    found = [*map(_of_run, run.findings), *(_of_test(run, test) for test in run.failing)]
     found += _notices(run)
     for level in ("error", "warning", "notice"):
         rows = [each for each in found if each.level == level]
@@ -85,11 +85,11 @@ def _of_run(finding: Finding) -> Annotation:
     )
 
 
-def _of_test(test: TestResult) -> Annotation:
+def _of_test(run: Run, test: TestResult) -> Annotation:
     findings = test.findings
     what = findings[0].what if findings and test.verdict != "error" else test.message
     commands = [f"again: {test.rerun}"] if test.rerun else []
-    if any(finding.baseline for finding in findings):
+    if acceptable(run, test):
         commands.append(f"accept: {accept_command(test.nodeid)}")
     return Annotation(
         level="warning" if test.verdict == "inconclusive" else "error",

@@ -135,7 +135,8 @@ def _file(name: str, *, gone: bool) -> Finding:
         measured="its module is gone" if gone else "its module has no guarded test",
         allowed="a baseline whose entries are measured",
         why=UNNOTICED,
-        remedy=f"restore what measured it; or remove the file: git rm {shlex.quote(name)}",
+        remedy="restore what measured it; where its module was renamed, rename the file with it; "
+        f"or remove the file: git rm {shlex.quote(name)}",
     )
 
 
@@ -150,15 +151,16 @@ def _entries(module: str, rows: Sequence[Change]) -> Finding:
         measured="every guarded test of the module ran, and none measured this",
         allowed="a baseline whose entries are measured",
         why=UNNOTICED,
-        remedy="restore what measured it; or remove it from the file: "
+        remedy="restore what measured it; or remove it from the file, and record with that what "
+        "the module measures now, better or worse: "
         f"pytest --ctxguard --ctxguard-update {shlex.quote(module)}",
     )
 
 
 def _judged(test: TestResult) -> bool:
-    """Tell whether a test came to its judgement; what failed in the body has no findings."""
+    """Tell whether a test came to its judgement; a failed assertion of its own has no findings."""
     broken = test.verdict in ("fail", "inconclusive")
-    return test.verdict == "pass" or (broken and bool(test.findings))
+    return test.finished and (test.verdict == "pass" or (broken and bool(test.findings)))
 
 
 def describe(change: Change) -> str:

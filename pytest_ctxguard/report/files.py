@@ -32,7 +32,7 @@ def renderer(path: Path) -> Renderer:
     """
     found = FORMATS.get(path.suffix)
     if found is None:
-        raise UsageError(f"{path}: a report ends in {', '.join(FORMATS)}")
+        raise UsageError(f"{str(path)!r} names no report: it ends in {', '.join(FORMATS)}")
     if path.suffix == ".html":
         from pytest_ctxguard.report.html.drawing import require_drawing
 

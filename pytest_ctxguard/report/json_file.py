@@ -65,7 +65,8 @@ def read_run(path: Path) -> Run:
         raise ReportError(f"cannot be read: {error}", path=path) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ReportError(
-            f"not a report of a run ({error}). Write it with --ctxguard-report {path.name}",
+            f"not a report of a run ({error}). Write it with --ctxguard-report "
+            f"{path.with_suffix('.json').name}",
             path=path,
         ) from error
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_ctxguard.checks.finding import render
+from pytest_ctxguard.report.accepting import acceptable
 from pytest_ctxguard.report.beside_baseline import describe
 from pytest_ctxguard.report.changed import changed, state_text, values_text
 from pytest_ctxguard.report.headline import headline
@@ -27,7 +28,6 @@ from pytest_ctxguard.report.rows import (
     replay_sections,
 )
 from pytest_ctxguard.report.run import Effort, Run, TestResult, TestVerdict
-from pytest_ctxguard.report.terminal.broken import failing
 
 COMMENT_LIMIT = 65_536
 """Characters of a comment; counted in bytes here, which are never fewer."""
@@ -98,8 +98,8 @@ def _blocks(run: Run) -> Iterator[Block]:
     for finding in run.findings:
         text = _details(code(finding.what), render((finding,)), opened=True)
         yield Block(text=text, rank=1)
-    for number, test in enumerate(failing(run)):  # the worst first
-        yield Block(text=_test(test), rank=2 if number < FIRST else 7)
+    for number, test in enumerate(run.failing):  # the worst first
+        yield Block(text=_test(run, test), rank=2 if number < FIRST else 7)
     for sections, legend in (
         (replay_sections(run), LEGEND),
         (recall_sections(run), NEEDLE_LEGEND),
@@ -117,11 +117,11 @@ def _blocks(run: Run) -> Iterator[Block]:
         yield Block(text="\n".join(f"- {note}" for note in notes) + "\n", rank=5)
 
 
-def _test(test: TestResult) -> str:
+def _test(run: Run, test: TestResult) -> str:
     findings = render(test.findings)
     text = test.details or "\n\n".join(filter(None, (test.message, findings)))
     commands = [f"again   {test.rerun}"] if test.rerun else []
-    if any(finding.baseline for finding in test.findings):
+    if acceptable(run, test):
         commands.append(f"accept  {accept_command(test.nodeid)}")
     summary = f"{SIGNS[test.verdict]} {test.verdict}: {code(test.nodeid)}"
     return _details(summary, "\n".join([text, "", *commands]))
@@ -184,7 +184,7 @@ def _effort(effort: Effort) -> Iterator[str]:
             f"tokens {effort.prompt_tokens:,} billed, {effort.computed_tokens:,} computed"
         )
     if effort.seconds:
-        yield f"{effort.seconds:.0f} s"
+        yield f"took {effort.seconds:.0f} s"
     yield from map(code, effort.notes)
 
 

@@ -17,9 +17,8 @@ from pytest_ctxguard.report.beside_baseline import (
 )
 from pytest_ctxguard.report.json_file import dumps
 from pytest_ctxguard.report.nothing_judged import nothing_judged
-from pytest_ctxguard.report.run import Change, Collection, Effort, Run, TestResult
+from pytest_ctxguard.report.run import BROKEN, Change, Collection, Effort, Run, TestResult
 from pytest_ctxguard.report.shards import (
-    BROKEN,
     INCOMPLETE,
     Shard,
     check_alike,

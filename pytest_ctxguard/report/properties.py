@@ -33,10 +33,7 @@ def _all(test: TestResult) -> Iterator[Property]:
 
 def _of(subject: Subject) -> Iterator[Property]:
     figures = subject.replay or subject.recall
-    yield (
-        {"replay": "transcript", "recall": "haystack"}.get(subject.kind, subject.kind),
-        subject.name,
-    )
+    yield NAMED.get(subject.kind, subject.kind), subject.name
     yield "policy", subject.policy
     yield "budget", "" if figures is None or figures.budget is None else figures.budget
     if subject.replay is not None:

@@ -134,7 +134,11 @@ def _replay_section(name: str, rows: Sequence[_Row]) -> Section:
     return Section(
         title=f"transcript {name}",
         verdicts=tuple(row.verdict for row in rows),
-        first=Column(head="policy", cells=tuple(_title(row.subject) for row in rows), right=False),
+        first=Column(
+            head="policy",
+            cells=_distinct([(row.test, _title(row.subject)) for row in rows]),
+            right=False,
+        ),
         columns=tuple(column for column in columns if any(column.cells)),
     )
 
@@ -186,7 +190,9 @@ def _recall_section(name: str, rows: Sequence[tuple[TestResult, Subject, CellFig
         verdicts=tuple(subject_verdict(test, subject) for test, subject, _ in rows),
         first=Column(
             head="policy: cell",
-            cells=tuple(f"{_title(subject)}: {cell.title}" for _, subject, cell in rows),
+            cells=_distinct(
+                [(test, f"{_title(subject)}: {cell.title}") for test, subject, cell in rows]
+            ),
             right=False,
         ),
         columns=tuple(column for column in columns if any(column.cells)),
@@ -201,6 +207,17 @@ def verdict_text(test: TestResult, verdict: TestVerdict) -> str:
 def _title(subject: Subject) -> str:
     label = f" [{subject.label}]" if subject.label else ""
     return f"{subject.policy or 'as recorded'}{label}"
+
+
+def _distinct(rows: Sequence[tuple[TestResult, str]]) -> tuple[str, ...]:
+    """Return the rows' titles; where several tests would share one, with the test's name."""
+    tests: dict[str, set[str]] = {}
+    for test, title in rows:
+        tests.setdefault(title, set()).add(test.nodeid)
+    return tuple(
+        f"{title} ({test.nodeid.partition('::')[2]})" if len(tests[title]) > 1 else title
+        for test, title in rows
+    )
 
 
 def _broken(subject: Subject) -> str:

@@ -11,6 +11,8 @@ from pytest_ctxguard.checks.finding import Finding, Judgement
 from pytest_ctxguard.report.figures import RecallFigures, ReplayFigures
 
 SCHEMA = 1
+BROKEN = "a module could not be collected"
+"""In a collection's ``narrowed``: the one reason that no other shard makes good."""
 
 Outcome = Literal["passed", "failed", "skipped", "xfailed", "xpassed", "lost"]
 TestVerdict = Literal["pass", "fail", "inconclusive", "error", "skipped"]
@@ -57,11 +59,13 @@ class TestResult:
         line: where it begins, from 1.
         baseline: its baseline file, relative to the root of the run.
         key: its key in that file.
-        outcome: pytest's outcome; ``lost``: the worker died that ran it.
+        outcome: pytest's outcome; ``lost``: the worker died that ran it; ``skipped``: also what
+            ``pytest.xfail()`` ended.
         verdict: ``fail``: a promise or an assertion is broken; ``error``: it could not be judged.
         message: the first line of its failure; of one that passes, empty.
         details: all of it: the findings, in five parts each.
         note: what else is to be said, for instance why nothing was judged.
+        finished: whether its body ran to its end, so that all its promises could be judged.
         unchecked: promises that were left out in this tier.
         rerun: the command that runs it alone.
         subjects: what it judged, in order.
@@ -79,6 +83,7 @@ class TestResult:
     message: str = ""
     details: str = ""
     note: str = ""
+    finished: bool = True
     unchecked: tuple[str, ...] = ()
     rerun: str = ""
     subjects: tuple[Subject, ...] = ()
@@ -216,8 +221,11 @@ class Run:
 
     @property
     def verdict(self) -> TestVerdict:
-        """The worst of all tests and of the run's own findings; of nothing, ``skipped``."""
-        found = [test.verdict for test in self.tests if test.outcome != "xfailed"]
+        """The worst of all tests and of the run's own findings; of nothing, ``skipped``.
+
+        A test that was expected to fail, and did, is as good as one that passes.
+        """
+        found = ["pass" if test.outcome == "xfailed" else test.verdict for test in self.tests]
         found += ["inconclusive" if each.inconclusive else "fail" for each in self.findings]
         return min(found, key=WORST_FIRST.index, default="skipped")
 
@@ -226,6 +234,16 @@ class Run:
         """Whether a merge may go ahead."""
         tolerated = ("inconclusive",) if self.tolerated else ()
         return self.verdict in ("pass", "skipped", *tolerated)
+
+    @property
+    def failing(self) -> tuple[TestResult, ...]:
+        """The tests that do not pass, the worst first; those expected to fail are not there."""
+        found = [
+            test
+            for test in self.tests
+            if test.verdict not in ("pass", "skipped") and test.outcome != "xfailed"
+        ]
+        return tuple(sorted(found, key=lambda test: WORST_FIRST.index(test.verdict)))
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -9,11 +9,9 @@ from itertools import combinations
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import ReportError
 from pytest_ctxguard.report.beside_baseline import module_of
-from pytest_ctxguard.report.run import Run
+from pytest_ctxguard.report.run import BROKEN, Run
 
 INCOMPLETE = ("run.shards", "run.missing", "run.broken")
-BROKEN = "a module could not be collected"
-"""The one reason for having too few tests that no other shard makes good."""
 SHOWN = 5  # tests that a finding names
 
 
@@ -89,7 +87,7 @@ def missing(shards: Sequence[Shard], *, expected: int | None) -> Iterator[Findin
     if broken := [shard.name for shard in shards if BROKEN in shard.run.collection.narrowed]:
         yield Finding(
             rule="run.broken",
-            what="a module could not be collected, so that its tests are not known",
+            what=f"{BROKEN}, so that its tests are not known",
             where=", ".join(sorted(broken)),
             measured=f"{len(broken)} of {len(shards)} shards",
             allowed="none",

@@ -100,8 +100,27 @@ def test_a_broken_baseline_in_a_commit_is_named_with_its_ref(path):
 
 @pytest.mark.parametrize("ref", ["mian", "v9", "0badcafe", "main~7"])
 def test_a_ref_that_is_none(path, ref):
-    with pytest.raises(UsageError, match=rf"^--ctxguard-compare {ref}: git in .* says: .*shallow"):
+    with pytest.raises(
+        UsageError, match=rf"^--ctxguard-compare {ref}: git in .* says: .*shallow"
+    ) as caught:
         at_ref(path, ref=ref)
+    assert str(caught.value).endswith("then --ctxguard-compare=origin/BRANCH")
+
+
+def test_what_the_error_says_to_do_in_a_shallow_clone_does_it(path, tmp_path):
+    source = path.parent.parent
+    git(source, "checkout", "-qb", "topic")
+    git(source, "add", ".")
+    git(source, "commit", "-qm", "topic")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth=1", "--branch=topic", source.as_uri(), str(clone))
+    name = clone / path.relative_to(source)
+    with pytest.raises(UsageError):
+        at_ref(name, ref="main")
+
+    git(clone, "fetch", "-q", "--depth=1", "origin", "main:refs/remotes/origin/main")
+
+    assert at_ref(name, ref="origin/main").entries == at_ref(path, ref="main").entries
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,7 @@ def test_no_reason_at_all():
 def test_a_node_id_that_is_none_names_those_near_it(project):
     said = refused(project, nodeid="test_a.py::test_fti")
     assert "no guarded test 'test_a.py::test_fti'; near it: test_a.py::test_fit. " in said
+    assert said.endswith("or give the report of a run that has it, with --from")
     project.ran()
     assert "no guarded test ran at all" in refused(project)
 

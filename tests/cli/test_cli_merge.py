@@ -241,7 +241,7 @@ def test_a_pattern_that_the_shell_left_is_said_to_match_nothing(tmp_path: Path) 
         ((), "Missing argument"),
         (("nowhere.json",), "nowhere.json: there is no such file"),
         (("{empty}", "{empty}"), "is given twice"),
-        (("{empty}", "--report", "out.txt"), "a report ends in .json"),
+        (("{empty}", "--report", "out.txt"), "'out.txt' names no report: it ends in .json"),
         (("{empty}", "--expect", "0"), "--expect"),
         (("{empty}", "--baseline-root", "nowhere"), "--baseline-root"),
     ],

@@ -65,6 +65,16 @@ def test_states_are_against_the_ref_and_the_header_says_so(branch: Project) -> N
     assert branch.baseline_path.read_bytes() == before
 
 
+def test_no_text_offers_a_command_that_refuses_what_was_compared_with_a_ref(
+    branch: Project,
+) -> None:
+    result = branch.with_test(costs(a=6, c=4)).run(*MAIN)
+
+    assert "or accept: after a run without --ctxguard-compare" in result.text
+    assert "pytest-ctxguard accept" not in result.text
+    assert "--ctxguard-update" not in result.text
+
+
 @pytest.mark.parametrize("ci", ["", "1"])
 def test_what_is_new_or_gone_beside_the_ref_is_said_and_fails_nothing(
     branch: Project, monkeypatch: pytest.MonkeyPatch, ci: str

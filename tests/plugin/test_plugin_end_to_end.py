@@ -31,7 +31,8 @@ def test_a_recording_a_policy_the_real_model_and_the_gate(
     assert first.outcomes == {"passed": 1, "failed": 1}
     recorded = first.baseline["entries"]["test_keeps"][""]
     assert recorded["answered.code"]["value"] >= 5
-    assert recorded["answered.code"]["fingerprint"]["model"].startswith("qwen2.5-coder-0.5b")
+    instrument = first.baseline["instruments"][recorded["answered.code"]["instrument"]]
+    assert instrument["model"].startswith("qwen2.5-coder-0.5b")
     assert set(first.findings("test_forgets")) == {"ctx_carried.lost", "ctx_answered.too-few"}
     assert "abstained" not in first.section
 

@@ -37,6 +37,7 @@ SUITE = """
 
     @pytest.mark.xdist_group
     @pytest.mark.ctx_prefix_stable(min_reuse=0.1)
+    @pytest.mark.ctx_token_cost
     def test_prefix(ctx_replay):
         ctx_replay("mini", full_history, name="a@b")
 

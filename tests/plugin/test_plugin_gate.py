@@ -194,7 +194,7 @@ def test_a_new_metric_is_a_note_here_and_a_failure_in_ci(
     assert findings.keys() == {"ctx_token_cost.new", "ctx_answered.new"}
     assert findings["ctx_token_cost.new"]["measured"] == "37651"
     assert findings["ctx_token_cost.new"]["allowed"] == "a recorded value, since CI is set"
-    assert "--ctxguard-update" in findings["ctx_token_cost.new"]["remedy"]
+    assert "--ctxguard-update-new test_mini.py::" in findings["ctx_token_cost.new"]["remedy"]
     assert recorded.outcomes == after.outcomes == {"passed": 1}
 
 

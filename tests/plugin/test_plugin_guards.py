@@ -167,13 +167,14 @@ def test_a_body_that_did_not_pass_is_not_judged_and_not_recorded(project: Projec
     assert notes == {
         "TestBody::test_fails": "the body did not pass, so nothing was judged",
         "TestBody::test_skips": "the body did not pass, so nothing was judged",
-        "TestBody::test_checks": "the body did not pass, so nothing was judged",
+        "TestBody::test_checks": "the body ended at a broken check; its marks were not judged",
         "TestBody::test_setup": "the body did not run, so nothing was judged",
         "TestBody::test_marked": "the body did not run, so nothing was judged",
     }
     for note in notes.values():
         assert f"  {note}" in result.section
-    assert "promises: none judged" in result.section
+    [checked] = result.subjects("TestBody::test_checks", kind="replay")
+    assert [row["verdict"] for row in checked["judgements"]] == ["fail"]
     assert not result.baseline_path.exists()
 
 

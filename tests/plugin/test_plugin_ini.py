@@ -153,6 +153,17 @@ def test_an_impossible_value_is_a_usage_error(
     assert told in "\n".join(result.errlines)
 
 
+def test_a_secret_that_is_too_short_is_a_usage_error(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODD_NAME", "ab")
+
+    result = pytester.runpytest_inprocess("-pctxguard", "--ctxguard", "-octxguard_secrets=ODD_NAME")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ini ctxguard_secrets: " in "\n".join(result.errlines)
+
+
 @pytest.mark.parametrize("value", ["1", "yes", "True", "on"])
 def test_the_words_that_pytest_takes_for_true(pytester: pytest.Pytester, value: str) -> None:
     config = pytester.parseconfig("-pctxguard", f"-octxguard_update_in_ci={value}")

@@ -128,9 +128,15 @@ def test_a_controller_that_is_ended_leaves_the_baseline_no_process_and_what_was_
         [sys.executable, "-m", "pytest", *plugins, *options],
         cwd=suite.root,
         stdout=subprocess.DEVNULL,
+        # a shell's background job ignores Ctrl-C, and what it starts inherits that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as controller:
-        until(lambda: len(list(suite.root.glob("asked-*"))) == 2)
-        assert len(engines(tiny_model)) == (engine == "shared")
+        try:
+            until(lambda: len(list(suite.root.glob("asked-*"))) == 2)
+            assert len(engines(tiny_model)) == (engine == "shared")
+        except BaseException:
+            controller.kill()  # else it would be waited for
+            raise
         controller.send_signal(how)
 
     until(lambda: not engines(tiny_model) and not processes(str(suite.root)))

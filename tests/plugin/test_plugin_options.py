@@ -83,8 +83,8 @@ def test_a_report_with_another_suffix_is_a_usage_error(project: Project, name: s
     result = project.with_test(PLAIN).run("--ctxguard", f"--ctxguard-report={name}")
 
     assert result.exit == pytest.ExitCode.USAGE_ERROR
-    assert f"--ctxguard-report={name}: " in result.text
-    assert "it may be .json, .md, .html" in result.text
+    assert f"--ctxguard-report: {name!r} names no report" in result.text
+    assert "it ends in .json, .md, .html" in result.text
 
 
 def test_reports_are_relative_to_where_pytest_is_called(pytester: pytest.Pytester) -> None:

@@ -146,4 +146,5 @@ def test_a_finding_for_each_module_and_file():
     assert one.remedy.endswith("pytest --ctxguard --ctxguard-update test_a.py")
     assert old.measured == "its module is gone"
     assert old.remedy.endswith("git rm test_old.ctxguard.json")
+    assert "where its module was renamed, rename the file with it" in old.remedy
     assert plain.measured == "its module has no guarded test"

@@ -167,16 +167,40 @@ def test_a_recall_has_a_row_for_each_cell_with_its_interval():
 def test_what_is_broken_has_a_line_each_and_the_commands():
     lines = texts(broken_run())
     start = next(i for i, line in enumerate(lines) if line.startswith("fail  "))
-    assert lines[start : start + 5] == [
+    assert lines[start : start + 4] == [
         "fail         test_a.py::test_fail",
         "  [ctx_carried.lost] the policy dropped 'shard' ('pay-core-07'): "
         "carried in 0 of 6 requests; allowed: carried in all of them",
         "  [ctx_token_cost.dearer] the policy dropped 'shard' ('pay-core-07'): "
         "carried in 0 of 6 requests; allowed: carried in all of them",
         "  again   pytest --ctxguard test_a.py::test_fail",
-        '  accept  pytest-ctxguard accept test_a.py::test_fail --reason "…"',
     ]
     assert "why" not in "\n".join(lines)
+
+
+def test_accepting_is_offered_where_it_mends_the_test_and_nowhere_else():
+    dearer = judgement("token_cost", finding("ctx_token_cost.dearer", baseline=True))
+    lost = judgement("carried(shard)", finding())
+    command = '  accept  pytest-ctxguard accept test_a.py::test_a --reason "…"'
+    run = Run(tests=(result("test_a.py::test_a", replay(dearer)),))
+    both = Run(tests=(result("test_a.py::test_a", replay(dearer, lost)),))
+    assert command in texts(run)
+    assert command not in texts(both)
+    assert command not in texts(replace(run, instruments=Instruments(compare="main")))
+
+
+def test_rows_of_several_tests_that_replay_one_policy_name_their_tests():
+    run = Run(
+        tests=(
+            result("a.py::test_pin[three]", replay(judgement(), label="pin")),
+            result("a.py::test_pin[five]", replay(judgement(), label="pin")),
+            result("a.py::test_other", replay(judgement(), policy="other")),
+        )
+    )
+    text = "\n".join(texts(run))
+    assert "fit [pin] (test_pin[three])" in text
+    assert "fit [pin] (test_pin[five])" in text
+    assert "other (" not in text
 
 
 def test_what_cannot_be_decided_says_what_would_decide_it():
@@ -237,6 +261,23 @@ def test_new_values_come_with_the_way_to_record_them_unless_they_were():
         "baseline written: a.ctxguard.json",
         "baseline written: b.ctxguard.json",
     ]
+
+
+def test_an_update_is_not_advised_where_it_would_record_what_is_worse_nor_beside_a_ref():
+    better, worse = change("improved", 2, 1), change("regressed", 1, 2)
+    advice = "keep what improved with --ctxguard-update, and commit the .ctxguard.json files"
+    run = Run(tests=(result(),), changes=(better,))
+    assert f"  {advice}" in texts(run)
+    mixed = texts(replace(run, changes=(better, worse)))
+    assert f"  {advice}" not in mixed
+    assert any("pytest-ctxguard accept, test by test" in line for line in mixed)
+    beside = texts(replace(run, instruments=Instruments(compare="main")))
+    assert not any(line.startswith("  keep what improved") for line in beside)
+
+
+def test_a_file_removed_is_said_once():
+    lines = texts(Run(tests=(result(),), removed=("a.ctxguard.json",)))
+    assert lines.count("baseline removed: a.ctxguard.json") == 1
 
 
 def test_notes_and_what_was_not_checked():

@@ -17,7 +17,7 @@ from pytest_ctxguard.baseline import SUFFIX
 from pytest_ctxguard.plugin.names import is_guarded
 from pytest_ctxguard.plugin.settings.options import is_worker
 from pytest_ctxguard.report.beside_baseline import module_of
-from pytest_ctxguard.report.run import Collection
+from pytest_ctxguard.report.run import BROKEN, Collection
 
 COLLECTED = "ctxguard_collected"  # in workeroutput
 
@@ -49,7 +49,7 @@ class Collecting:
         if report.passed:
             self.modules.add(report.nodeid)
         elif report.failed:
-            self.narrowed["a module could not be collected"] = None
+            self.narrowed[BROKEN] = None
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note a guarded test, before any other plugin deselects it or edits its node id."""

@@ -39,6 +39,7 @@ class Controlling:
         self.config, self.settings, self.workers = config, settings, workers
         self.collecting, self.publishing = collecting, publishing
         self.results: dict[str, TestResult] = {}
+        self._broken_parts: set[str] = set()  # node ids of tests of which a subtest failed
         self.run = Run()
         check_compare(settings, config.rootpath)
         self._began = time.monotonic()
@@ -63,8 +64,11 @@ class Controlling:
         text = getattr(report, PAYLOAD, None)
         if text is not None:
             result = test_result(text)
-            if hasattr(report, "wasxfail"):
-                result = replace(result, outcome="xfailed")
+            if hasattr(report, "context"):  # of a part: the fixture subtests, unittest's subTest
+                self._broken_parts |= {result.nodeid} if report.failed else set()
+                return
+            if result.nodeid in self._broken_parts:
+                result = _with_broken_part(result)
             self.results[result.nodeid] = self.workers.chosen(
                 result, self.results.get(result.nodeid)
             )
@@ -99,7 +103,8 @@ class Controlling:
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             self._judge_whole(session)
         self.publishing.publish(self.run, session)
-        leave(self.publishing.run, self.config)
+        if not self.config.option.collectonly:  # or nothing could be accepted any more
+            leave(self.publishing.run, self.config)
 
     def _judge_whole(self, session: pytest.Session) -> None:
         """Fail a session that would pass, by what only the run as a whole tells."""
@@ -107,7 +112,7 @@ class Controlling:
             return
         if nothing := nothing_judged(self.run):
             self.run = replace(self.run, findings=(*self.run.findings, nothing))
-        if self.run.findings and not self.run.passes:
+        if not self.run.passes:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _instruments(self) -> Instruments:
@@ -133,6 +138,16 @@ class Controlling:
             model_seconds=spent.seconds,
             notes=self.workers.notes,
         )
+
+
+def _with_broken_part(result: TestResult) -> TestResult:
+    """Return a test one of whose subtests failed: what else it came to does not make it pass.
+
+    pytest fails such a test only once it prints it, and a unittest case not at all.
+    """
+    if result.verdict in ("error", "fail"):
+        return result
+    return replace(result, outcome="failed", verdict="fail", message="a subtest of it failed")
 
 
 def _baseline(settings: Settings) -> str:

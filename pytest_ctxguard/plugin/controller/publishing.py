@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.repeating import scrubbing
 from pytest_ctxguard.plugin.results import PAYLOAD
 from pytest_ctxguard.plugin.settings.settings import Settings
@@ -31,7 +32,10 @@ class Publishing:
     ) -> None:
         self.config, self.settings, self.environ = config, settings, environ
         self.run = Run()
-        self._scrubbing = scrubbing(settings)
+        try:
+            self._scrubbing = scrubbing(settings)
+        except UsageError as error:
+            raise pytest.UsageError(f"ini ctxguard_secrets: {error}") from None
         self._properties: dict[str, tuple[Property, ...]] = {}
         self._problems: list[str] = []
 

@@ -12,11 +12,8 @@ from pytest_ctxguard.plugin.settings.table import SETTINGS, Setting
 IniType = Literal["string", "bool", "paths", "args", "int"]
 INI_TYPES: Mapping[str, IniType] = {"flag": "bool", "paths": "paths", "texts": "args"}
 NATIVE_INTEGERS = pytest.version_tuple >= (8, 4)  # before, ini keys have no type "int"
-CHANGING = (
-    "update",
-    "update_new",
-    "compare",
-)  # without --ctxguard they would do nothing, in silence
+CHANGING = ("update", "update_new", "compare")
+"""Without ``--ctxguard`` they would do nothing, in silence."""
 
 
 def add_options(parser: pytest.Parser) -> None:

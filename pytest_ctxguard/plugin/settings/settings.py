@@ -18,7 +18,6 @@ from pytest_ctxguard.plugin.settings.table import SETTINGS, Setting, Source, set
 if TYPE_CHECKING:
     from pytest_ctxguard.tokens.counters.choosing import CounterSource
 
-REPORT_SUFFIXES = (".json", ".md", ".html")
 Given = Mapping[str, Mapping[Source, Any]]
 
 
@@ -237,17 +236,11 @@ def _beside(config: pytest.Config, name: str) -> Path:
 
 def _reports(config: pytest.Config, names: list[str]) -> tuple[Path, ...]:
     """Return where reports are written, relative to where pytest was called."""
-    for name in names:
-        if Path(name).suffix not in REPORT_SUFFIXES:
-            raise pytest.UsageError(
-                f"--ctxguard-report={name}: its suffix says which report it is; it may be "
-                f"{', '.join(REPORT_SUFFIXES)}"
-            )
-    if any(Path(name).suffix == ".html" for name in names):
-        from pytest_ctxguard.report.html.drawing import require_drawing
+    from pytest_ctxguard.report.files import renderer
 
+    for name in names:
         try:
-            require_drawing()
+            renderer(Path(name))
         except UsageError as error:
             raise pytest.UsageError(f"--ctxguard-report: {error}") from None
     return tuple(dict.fromkeys(config.invocation_params.dir / name for name in names))

@@ -19,7 +19,7 @@ from pytest_ctxguard.report.html.chart import Chart
 from pytest_ctxguard.report.html.drawing import draw, require_drawing
 from pytest_ctxguard.report.html.measured import by_transcript
 from pytest_ctxguard.report.html.rendering import Templates
-from pytest_ctxguard.report.html.rows import changes_tables, failing, tests_tables
+from pytest_ctxguard.report.html.rows import changes_tables, tests_tables
 from pytest_ctxguard.report.run import Run
 
 
@@ -95,7 +95,7 @@ class _Parts:
     def __init__(self, run: Run, templates: Templates) -> None:
         self.run, self.templates = run, templates
         self.groups = by_transcript(run)
-        self.wrong = failing(run)
+        self.wrong = run.failing
 
     def sections(self) -> Iterator[tuple[Section, list[Block]]]:
         yield FINDINGS, [*self._findings()]

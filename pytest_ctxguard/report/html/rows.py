@@ -52,17 +52,6 @@ def tests_tables(run: Run) -> Iterator[Table]:
     yield from _tables(rows, caption="All tests", head=head)
 
 
-def failing(run: Run) -> tuple[TestResult, ...]:
-    """Return the tests that do not pass and were not expected not to, the worst first."""
-    found = [
-        test
-        for test in run.tests
-        if test.outcome != "xfailed"
-        and (test.verdict not in ("pass", "skipped") or test.outcome in ("failed", "lost"))
-    ]
-    return tuple(sorted(found, key=lambda test: VERDICTS.index(test.verdict)))
-
-
 def _tables(
     rows: Sequence[tuple[str | Cell, ...]], *, caption: str, head: tuple[str, ...]
 ) -> Iterator[Table]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pytest_ctxguard.checks.finding import Finding
+from pytest_ctxguard.report.accepting import acceptable
 from pytest_ctxguard.report.recipe import accept_command
-from pytest_ctxguard.report.run import WORST_FIRST, Run, TestResult
+from pytest_ctxguard.report.run import Run, TestResult
 from pytest_ctxguard.report.terminal.screen import Line, Screen
 
 TESTS = 8
@@ -16,24 +17,18 @@ WHOLE = 300  # of a message, or of what to do
 STYLES = {"error": "red", "fail": "red", "inconclusive": "yellow"}
 
 
-def failing(run: Run) -> tuple[TestResult, ...]:
-    """Return the tests that do not pass, the worst first; those expected to fail are not there."""
-    found = [test for test in run.tests if test.verdict in STYLES and test.outcome != "xfailed"]
-    return tuple(sorted(found, key=lambda test: WORST_FIRST.index(test.verdict)))
-
-
 def broken_lines(run: Run, screen: Screen) -> Iterator[Line]:
     """Yield each failing test with its findings in a line each; pytest shows their five parts."""
-    tests = failing(run)
+    tests = run.failing
     shown = tests if screen.verbosity > 0 else tests[:TESTS]
     for test in shown:
         yield "", ()
-        yield from _test_lines(test, screen)
+        yield from _test_lines(test, screen, accepts=acceptable(run, test))
     if left := len(tests) - len(shown):
         yield f"{left} more tests; each is under FAILURES or ERRORS, and -v names them here", ()
 
 
-def _test_lines(test: TestResult, screen: Screen) -> Iterator[Line]:
+def _test_lines(test: TestResult, screen: Screen, *, accepts: bool) -> Iterator[Line]:
     style = STYLES[test.verdict]
     for line in screen.wrapped(test.nodeid, first=f"{test.verdict:<13}"):
         yield line, (style, "bold")
@@ -47,7 +42,7 @@ def _test_lines(test: TestResult, screen: Screen) -> Iterator[Line]:
     if left := len(findings) - len(shown):
         yield f"  {left} more findings", ()
     if screen.verbosity >= 0:
-        yield from _commands(test, findings, screen)
+        yield from _commands(test, screen, accepts=accepts)
 
 
 def _finding_lines(finding: Finding, screen: Screen) -> Iterator[Line]:
@@ -60,11 +55,11 @@ def _finding_lines(finding: Finding, screen: Screen) -> Iterator[Line]:
             yield line, (style,)
 
 
-def _commands(test: TestResult, findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
+def _commands(test: TestResult, screen: Screen, *, accepts: bool) -> Iterator[Line]:
     """Yield commands whole, however narrow the terminal: they are there to be copied."""
     if test.rerun:
         yield screen.text(f"  again   {test.rerun}"), ()
-    if any(finding.baseline for finding in findings):
+    if accepts:
         yield screen.text(f"  accept  {accept_command(test.nodeid)}"), ()
 
 

@@ -42,6 +42,11 @@ RECORDED = {
     "new": "record new values with --ctxguard-update-new, and commit the .ctxguard.json files",
     "improved": "keep what improved with --ctxguard-update, and commit the .ctxguard.json files",
 }
+RATHER = (
+    "keep what improved with pytest-ctxguard accept, test by test: --ctxguard-update would record "
+    "what is worse, too"
+)
+WORSE = ("incomparable", "regressed")
 FINDING_WIDTH = 10
 DEFAULT = Screen()
 
@@ -61,12 +66,11 @@ def summary_lines(run: Run, screen: Screen = DEFAULT) -> Iterator[Line]:
         yield from judged_lines(run, screen)
     yield from broken_lines(run, screen)
     if screen.verbosity >= 0:
-        yield from _changes(changed(run.changes), screen, written=bool(run.written))
+        keep = not run.written and not run.instruments.compare
+        yield from _changes(changed(run.changes), screen, keep=keep)
         yield from _notes(run, screen)
     for path in run.written:
         yield screen.text(f"baseline written: {path}"), ("green",)
-    for path in run.removed:
-        yield screen.text(f"baseline removed: {path}"), ("green",)
     for path in run.removed:
         yield screen.text(f"baseline removed: {path}"), ("green",)
 
@@ -121,7 +125,7 @@ def _tables(sections: Sequence[Section], legend: str, screen: Screen) -> Iterato
         yield f"{left} more tables, none of them worse: -v shows all", ()
 
 
-def _changes(changes: Sequence[Change], screen: Screen, *, written: bool) -> Iterator[Line]:
+def _changes(changes: Sequence[Change], screen: Screen, *, keep: bool) -> Iterator[Line]:
     if not changes:
         return
     shown = changes if screen.verbosity > 0 else changes[:CHANGES]
@@ -136,8 +140,9 @@ def _changes(changes: Sequence[Change], screen: Screen, *, written: bool) -> Ite
         yield f"  {left} more: -v shows all", ()
     states = {change.state for change in changes}
     for state, said in RECORDED.items():
-        if state in states and not written:
-            yield from _styled(screen.wrapped(said, first="  "))
+        if state in states and keep:
+            worse = state == "improved" and not states.isdisjoint(WORSE)
+            yield from _styled(screen.wrapped(RATHER if worse else said, first="  "))
 
 
 def _notes(run: Run, screen: Screen) -> Iterator[Line]:

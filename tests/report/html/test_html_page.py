@@ -122,6 +122,13 @@ def test_the_largest_run_makes_a_small_page_that_says_what_it_lacks():
     assert "Calls 60 to 939 are left out here" in page
 
 
+def test_the_page_names_the_baselines_that_were_written_and_removed():
+    page = render_html(Run(written=("a.ctxguard.json",), removed=("b.ctxguard.json",) * 21))
+    assert "<dt>written</dt><dd>a.ctxguard.json</dd>" in page
+    assert page.count("<dt>removed</dt><dd>b.ctxguard.json</dd>") == 20
+    assert "<dt>removed</dt><dd>1 more</dd>" in page
+
+
 def test_a_very_long_text_is_cut_with_its_length():
     test = runs.result(verdict="error", outcome="failed", message="m" * (LONGEST + 5))
     page = render_html(Run(tests=(test,)))
