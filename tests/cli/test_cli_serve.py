@@ -39,6 +39,8 @@ def start(tmp_path):
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # a shell's background job ignores Ctrl-C, and what it starts inherits that
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         started.append(process)
         printed = ""

@@ -7,12 +7,6 @@ import pytest
 from tests.plugin.project import Project, mini_transcript
 
 
-def promised(section: str) -> list[str]:
-    """Return the promises judged in a section, the guard apart."""
-    lines = [line.split() for line in section.splitlines() if line.startswith("    ")]
-    return [words[1].rstrip(":") for words in lines if words[1] != "guard:"]
-
-
 def test_the_closest_mark_wins_per_subject_and_other_subjects_stack(project: Project) -> None:
     test = """
         pytestmark = [pytest.mark.ctx_budget(100), pytest.mark.ctx_carried("employee")]
@@ -30,7 +24,10 @@ def test_the_closest_mark_wins_per_subject_and_other_subjects_stack(project: Pro
     result = project.with_test(test).run("--ctxguard")
 
     assert result.outcomes == {"passed": 1}
-    assert promised(result.section) == [
+    [replay] = result.subjects("TestClass::test_it", kind="replay")
+    promised = [judgement["promise"] for judgement in replay["judgements"]]
+    assert promised == [
+        "guard",
         "budget",
         "carried(employee)",
         "carried(shard)",

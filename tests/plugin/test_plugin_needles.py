@@ -1,6 +1,5 @@
 """``ctx_recall`` and ``ctx_needle_recall``: needles asked under a policy, and judged."""
 
-import json
 from textwrap import dedent
 
 import pytest
@@ -241,8 +240,9 @@ def test_the_baseline_keeps_every_trial_and_lost_hits_fail(project: Project) -> 
     metric = recorded.baseline["entries"]["test_it"][""]["needle_recall.records=8:depth=0.5"]
     assert (metric["value"], metric["of"], len(metric["trials"])) == (16, 16, 16)
     assert metric["trials"]["records=8:depth=0.5:trial=7"] == "hit"
-    assert metric["fingerprint"]["haystack"] == "register v1"
-    assert not {"policy", "budget"} & metric["fingerprint"].keys()
+    instrument = recorded.baseline["instruments"][metric["instrument"]]
+    assert instrument["haystack"] == "register v1"
+    assert not {"policy", "budget"} & instrument.keys()
     assert again.outcomes == {"passed": 1}
     assert "[unchanged]" in again.section
     assert worse.outcomes == {"failed": 1}
@@ -358,7 +358,8 @@ def test_async_policies_are_awaited(project: Project) -> None:
 
 def test_the_payload_is_what_a_program_reads(project: Project) -> None:
     result = project.with_test(needles("at_least=1")).run("--ctxguard")
-    [recall] = json.loads(result.reports[1]["payload"])["recalls"]
+    [subject] = result.subjects("test_it", kind="recall")
+    recall = subject["recall"]
     [cell] = recall["cells"]
     assert (cell["hits"], cell["of"], cell["planned"], cell["carried"]) == (16, 16, 16, 16)
     assert cell["outcomes"] == {"hit": 16}
