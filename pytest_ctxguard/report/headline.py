@@ -53,7 +53,8 @@ def _parts(run: Run) -> Iterator[str]:
     if expected:
         yield f"{expected:,} failed as expected"
     if run.findings:
-        yield f"{len(run.findings):,} more about the run as a whole"
+        found = "1 finding" if len(run.findings) == 1 else f"{len(run.findings):,} findings"
+        yield f"{found} about the run as a whole"
 
 
 def states_text(run: Run) -> str:

@@ -16,7 +16,6 @@ from pytest_ctxguard.report.beside_baseline import (
     with_whole,
 )
 from pytest_ctxguard.report.json_file import dumps
-from pytest_ctxguard.report.nothing_judged import nothing_judged
 from pytest_ctxguard.report.run import BROKEN, Change, Collection, Effort, Run, TestResult
 from pytest_ctxguard.report.shards import (
     INCOMPLETE,
@@ -25,6 +24,7 @@ from pytest_ctxguard.report.shards import (
     collected_whole,
     missing,
 )
+from pytest_ctxguard.report.whole_run import nothing_judged
 
 DECIDED_HERE = ("run.nothing-judged", "baseline.stale", *INCOMPLETE)
 """Rules about a run as a whole: what they found in a shard says nothing of all of them."""

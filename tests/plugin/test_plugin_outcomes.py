@@ -158,3 +158,32 @@ def test_a_run_in_which_all_failed_as_expected_passes(project: Project) -> None:
     assert result.exit == 0
     assert "PASS: 1 test: 1 failed as expected." in result.section
     assert verdict(tested)[:2] == ("pass", "xfailed")
+
+
+def test_a_module_that_cannot_be_collected_is_no_pass_where_pytest_goes_on(
+    project: Project,
+) -> None:
+    kept = project.with_test('def test_it(ctx_replay): ctx_replay("mini", full_history)')
+    broken = kept.with_file("test_broken.py", "import nothing_of_that_name")
+
+    result = broken.run("--ctxguard", "--continue-on-collection-errors", subprocess=True)
+
+    assert result.exit == 1
+    assert "FAIL: 1 test: 1 passed, 1 finding about the run as a whole." in result.text
+    assert "[run.broken] a module could not be collected" in result.text
+
+
+def test_a_teardown_that_fails_is_named(project: Project) -> None:
+    test = """
+        @pytest.fixture
+        def left():
+            yield
+            raise LookupError("left behind")
+
+        def test_it(ctx_replay, left): ctx_replay("mini", full_history)
+        """
+    result = project.with_test(test).run("--ctxguard")
+
+    assert result.exit == 1
+    assert "its teardown failed" in result.section
+    assert "ERROR: 1 test: 1 could not be judged." in result.section

@@ -14,7 +14,6 @@ from pytest_ctxguard.errors import ReportError
 from pytest_ctxguard.report.beside_baseline import changes, stale, stale_findings, with_whole
 from pytest_ctxguard.report.json_file import dumps, read_run
 from pytest_ctxguard.report.merging import merge
-from pytest_ctxguard.report.nothing_judged import nothing_judged
 from pytest_ctxguard.report.run import (
     Collection,
     Effort,
@@ -24,6 +23,7 @@ from pytest_ctxguard.report.run import (
     TestResult,
 )
 from pytest_ctxguard.report.shards import Shard
+from pytest_ctxguard.report.whole_run import nothing_judged
 
 DESELECTED = "tests were deselected"
 INSTRUMENTS = Instruments(tier="structure", counter="qwen2.5", model="tiny", seed=3)

@@ -20,8 +20,8 @@ from pytest_ctxguard.plugin.settings.settings import Settings
 from pytest_ctxguard.plugin.settings.table import DEFAULT_COUNTER
 from pytest_ctxguard.plugin.xdist.workers import Workers
 from pytest_ctxguard.report.json_file import test_result
-from pytest_ctxguard.report.nothing_judged import nothing_judged
 from pytest_ctxguard.report.run import Effort, Instruments, Run, TestResult
+from pytest_ctxguard.report.whole_run import nothing_judged, uncollected
 
 
 class Controlling:
@@ -77,7 +77,13 @@ class Controlling:
             if nodeid in self.results:
                 result = self.results[nodeid]
                 note = "\n  ".join(filter(None, [result.note, "its teardown failed"]))
-                self.results[nodeid] = replace(result, outcome="failed", verdict="error", note=note)
+                self.results[nodeid] = replace(
+                    result,
+                    outcome="failed",
+                    verdict="error",
+                    message=result.message or "its teardown failed",
+                    note=note,
+                )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -100,6 +106,8 @@ class Controlling:
             tolerated=self.settings.tolerate_inconclusive,
             effort=self._effort(),
         )
+        if broken := uncollected(self.run):
+            self.run = replace(self.run, findings=(*self.run.findings, broken))
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             self._judge_whole(session)
         self.publishing.publish(self.run, session)

@@ -1,9 +1,9 @@
-"""What no single test tells, only a run as a whole: that nothing was judged."""
+"""What only a run as a whole tells: that nothing was judged, or that not all of it is known."""
 
 from __future__ import annotations
 
 from pytest_ctxguard.checks.finding import Finding
-from pytest_ctxguard.report.run import Run
+from pytest_ctxguard.report.run import BROKEN, Run
 
 
 def nothing_judged(run: Run) -> Finding | None:
@@ -34,4 +34,19 @@ def nothing_judged(run: Run) -> Finding | None:
         why="nothing was checked, and green would say that something was",
         remedy=remedy,
         inconclusive=True,
+    )
+
+
+def uncollected(run: Run) -> Finding | None:
+    """Return the finding of a run that went on although a module could not be collected."""
+    if BROKEN not in run.collection.narrowed or not run.tests:
+        return None
+    return Finding(
+        rule="run.broken",
+        what=f"{BROKEN}, so that its tests are not known",
+        where="the collection, see the errors above",
+        measured="one module or more",
+        allowed="none",
+        why="whether their promises hold is not known",
+        remedy="mend the error that pytest printed there",
     )
