@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -244,9 +243,3 @@ class Run:
             if test.verdict not in ("pass", "skipped") and test.outcome != "xfailed"
         ]
         return tuple(sorted(found, key=lambda test: WORST_FIRST.index(test.verdict)))
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Verdict -> number of tests; only those that occur."""
-        found = [test.verdict for test in self.tests]
-        return {each: found.count(each) for each in WORST_FIRST if each in found}

@@ -63,13 +63,11 @@ def policy_charts(rows: Sequence[Measured]) -> Iterator[Chart]:
         yield outcome_chart(bars, title="Outcomes by fact and policy", unit="wordings")
 
 
-def matrix(rows: Sequence[Measured]) -> Table | None:
-    """Return what each policy carries and answers of each fact; of no facts, nothing."""
+def matrix(rows: Sequence[Measured]) -> Table:
+    """Return what each policy costs, and carries and answers of each fact."""
     names = tuple(dict.fromkeys(fact.name for row in rows for fact in row.figures.facts))
-    if not names:
-        return None
     return Table(
-        caption="Carried and answered",
+        caption="Tokens; facts carried and answered" if names else "Tokens",
         head=("policy", "calls", "billed", "last request", *names),
         rows=tuple(
             (

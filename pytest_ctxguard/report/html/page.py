@@ -11,6 +11,7 @@ from functools import partial
 from markupsafe import Markup
 
 from pytest_ctxguard.report.figures import RecallFigures
+from pytest_ctxguard.report.headline import tests_text
 from pytest_ctxguard.report.html.budget import Block, Filled, Room
 from pytest_ctxguard.report.html.by_call import call_charts
 from pytest_ctxguard.report.html.by_policy import matrix, policy_charts
@@ -76,6 +77,7 @@ def render_html(run: Run) -> str:
     style, script = templates.text("page.css"), templates.text("page.js")
     return templates.page(
         run=run,
+        tests=tests_text(run),
         sections=told,
         style=style,
         script=script,

@@ -244,9 +244,10 @@ def test_of_a_recall_without_trials_nothing_is_drawn():
     assert [*recall_charts(runs.recall(cells=()).recall)] == []
 
 
-def test_a_replay_without_facts_has_no_matrix_and_one_policy_no_comparison():
+def test_a_replay_without_facts_has_its_tokens_and_one_policy_no_comparison():
     [rows] = grouped(runs.replay())
-    assert matrix(rows) is None
+    assert matrix(rows).head == ("policy", "calls", "billed", "last request")
+    assert matrix(rows).rows == (("fit", "40", "168,550", "9,816"),)
     assert [*policy_charts(rows)] == []
 
 
