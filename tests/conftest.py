@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,10 @@ from hypothesis import settings
 from pytest_ctxguard.cache import cache_folder
 from pytest_ctxguard.engine.models import store
 from pytest_ctxguard.engine.models.files import ModelFiles
+
+with suppress(ImportError):  # the extra html
+    # a process can load it only once, and what a run inside this one loads is forgotten after it
+    import vl_convert  # noqa: F401
 
 pytest_plugins = ["pytester"]
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
@@ -29,7 +34,8 @@ def pytest_configure() -> None:
 @pytest.fixture(autouse=True)
 def _everyday_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what this run's own surroundings would tell the pytest runs inside it."""
-    for name in ("CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER_COUNT"):
+    names = {"CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER_COUNT"}
+    for name in names | {name for name in os.environ if name.startswith("GITHUB_")}:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -73,7 +73,9 @@ def suite(
     monkeypatch.setenv("SHARD", "0/1")
     recorded = project.with_test(COST + GONE, module="test_cost")
     assert recorded.run("-psplitter", *UPDATE).exit == 0
-    return project.with_test(COST, module="test_cost").with_test(CARRIED, module="test_carried")
+    return project.with_test(COST, module="test_cost").with_test(
+        CARRIED, module="test_facts_of_shards"
+    )
 
 
 def report(path: Path) -> tuple[str, str]:
@@ -115,7 +117,8 @@ def test_shards_by_hash_come_to_the_single_run(
 def test_shards_by_path_come_to_the_single_run(suite: Project) -> None:
     whole = run_shard(suite, "whole.json")
     parts = [
-        run_shard(suite, f"{name}.json", f"{name}.py") for name in ("test_cost", "test_carried")
+        run_shard(suite, f"{name}.json", f"{name}.py")
+        for name in ("test_cost", "test_facts_of_shards")
     ]
 
     merged = suite.root / "merged.json"
@@ -139,7 +142,9 @@ def test_a_shard_alone_decides_nothing_about_the_whole(
 def test_a_suite_that_keeps_its_promises_passes(
     suite: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = replace(suite, files={k: v for k, v in suite.files.items() if k != "test_carried.py"})
+    kept = replace(
+        suite, files={k: v for k, v in suite.files.items() if k != "test_facts_of_shards.py"}
+    )
     kept = kept.with_test(COST + GONE, module="test_cost")
     parts = []
     for number in range(2):

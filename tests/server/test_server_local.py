@@ -126,7 +126,7 @@ def test_several_ask_at_once(served):
         thread.join()
     for each in clients:
         each.close()
-    assert found == [FULL] * 5 + [TWIN] * 15
+    assert (found.count(FULL), found.count(TWIN)) == (5, 15)  # whoever's thread came first
     assert len(served[0].asked) == 1
 
 
