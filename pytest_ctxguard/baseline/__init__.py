@@ -14,6 +14,7 @@ from pytest_ctxguard.baseline.values import (
     State,
     baseline_path,
     differing,
+    module_path,
     worst,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "baseline_path",
     "differing",
     "edited",
+    "module_path",
     "parse",
     "read",
     "resolve",

@@ -89,6 +89,11 @@ def baseline_path(module: Path) -> Path:
     return module.with_name(module.stem + SUFFIX)
 
 
+def module_path(baseline: str) -> str:
+    """Return the module a baseline is of: ``a/test_x.ctxguard.json`` -> ``a/test_x.py``."""
+    return baseline.removesuffix(SUFFIX) + ".py"
+
+
 def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
     """Return the fields in which two fingerprints differ, sorted."""
     return tuple(sorted(k for k in {*old, *new} if old.get(k) != new.get(k)))

@@ -77,13 +77,12 @@ class Guarding:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Read what a test promises; a bad mark is its own setup error."""
-        if not is_guarded(item):
-            _refuse(item)
-            return
         promises, problem = self._read(item)
         if problem:
             item.stash[RECORD] = TestRecord(())
             pytest.fail(problem, pytrace=False)
+        if not is_guarded(item):
+            return
         structure = self.settings.tier == "structure"
         left_out = [p for p in promises if structure and p.tier == "model"]
         kept = [p for p in promises if p not in left_out]
@@ -102,6 +101,8 @@ class Guarding:
         """Return a test's promises, or what is wrong with its marks."""
         try:
             refuse_misspelt(item)
+            if not is_guarded(item):
+                return (), ""
             matching(transcript_patterns(item), folders=self.settings.transcripts)
             needs_fixture(item)
             check_marks(item)
@@ -166,14 +167,6 @@ class Guarding:
                 told = seen_again(item, record, services=services, command=result.rerun)
                 report.sections.append((TITLE, told))
         return report
-
-
-def _refuse(item: pytest.Item) -> None:
-    try:
-        refuse_misspelt(item)
-    except UsageError as error:
-        item.stash[RECORD] = TestRecord(())
-        pytest.fail(str(error), pytrace=False)
 
 
 def _raise_caught(item: pytest.Item) -> None:

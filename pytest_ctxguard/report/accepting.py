@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_ctxguard.baseline import Accepted, Entries, Metric
 from pytest_ctxguard.errors import UsageError
+from pytest_ctxguard.report.recipe import again_command
 from pytest_ctxguard.report.run import Change, Run, TestResult
 
 ACCEPTABLE = ("new", "improved", "regressed", "incomparable")
@@ -27,8 +27,8 @@ def find_test(run: Run, nodeid: str) -> TestResult:
         near = difflib.get_close_matches(nodeid, tests, n=NEAR, cutoff=0.3)
         listed = f"near it: {', '.join(near)}" if near else "no guarded test ran at all"
         raise UsageError(
-            f"the run has no guarded test {nodeid!r}; {listed}. Run it: {_run(nodeid)}; or give "
-            "the report of a run that has it, with --from"
+            f"the run has no guarded test {nodeid!r}; {listed}. Run it: "
+            f"{again_command(nodeid)}; or give the report of a run that has it, with --from"
         )
     if refused := _refusal(run, test):
         raise UsageError(refused)
@@ -46,7 +46,7 @@ def _refusal(run: Run, test: TestResult) -> str:
     if run.instruments.compare:
         return (
             f"the run compared with {run.instruments.compare}, not with the baseline file. Run "
-            f"without --ctxguard-compare: {_run(nodeid)}"
+            f"without --ctxguard-compare: {again_command(nodeid)}"
         )
     if test.outcome not in ("passed", "failed"):
         return f"{nodeid} was {test.outcome}, so there is nothing of it to accept"
@@ -133,7 +133,3 @@ def _chosen(rows: Sequence[Change], field: str, wanted: str | None) -> list[Chan
         known = ", ".join(sorted({repr(getattr(row, field)) for row in rows}))
         raise UsageError(f"{rows[0].nodeid} has no {field} {wanted!r}; it has: {known}")
     return found
-
-
-def _run(nodeid: str) -> str:
-    return f"pytest --ctxguard {shlex.quote(nodeid)}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pytest_ctxguard.baseline import Entries, Metric, State, differing
 from pytest_ctxguard.checks.finding import Finding
+from pytest_ctxguard.report.recipe import again_command
 from pytest_ctxguard.report.run import Change, Collection, TestResult
 
 SHOWN = 5  # entries that a finding names
@@ -153,7 +154,7 @@ def _entries(module: str, rows: Sequence[Change]) -> Finding:
         why=UNNOTICED,
         remedy="restore what measured it; or remove it from the file, and record with that what "
         "the module measures now, better or worse: "
-        f"pytest --ctxguard --ctxguard-update {shlex.quote(module)}",
+        + again_command(module, options=("--ctxguard-update",)),
     )
 
 

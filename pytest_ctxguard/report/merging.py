@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_ctxguard.baseline import SUFFIX, Entries
+from pytest_ctxguard.baseline import Entries, module_path
 from pytest_ctxguard.checks.finding import Finding
 from pytest_ctxguard.errors import ReportError
 from pytest_ctxguard.report.beside_baseline import (
@@ -116,7 +116,7 @@ def _collection(shards: Sequence[Shard], tests: Sequence[TestResult]) -> Collect
         unguarded=tuple(
             name
             for name in _union(each.unguarded for each in collections)
-            if name.removesuffix(SUFFIX) + ".py" not in modules
+            if module_path(name) not in modules
         ),
     )
 

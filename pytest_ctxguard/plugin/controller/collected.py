@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
-from pytest_ctxguard.baseline import SUFFIX
+from pytest_ctxguard.baseline import SUFFIX, module_path
 from pytest_ctxguard.plugin.names import is_guarded
 from pytest_ctxguard.plugin.settings.options import is_worker
 from pytest_ctxguard.report.beside_baseline import module_of
@@ -114,13 +114,13 @@ class Collecting:
         collected = {path.parent / path.stem for path in paths}
         for name, path in self.files.items():
             stem = PurePosixPath(name.removesuffix(SUFFIX))
-            if stem not in collected and not _module(path).exists():
+            if stem not in collected and not path.with_name(module_path(path.name)).exists():
                 yield name
 
     def _unguarded(self) -> Iterator[str]:
         guarded = {module_of(nodeid) for nodeid in self.guarded}
         for name in self.files:
-            module = name.removesuffix(SUFFIX) + ".py"
+            module = module_path(name)
             if module in self.modules and module not in guarded:
                 yield name
 
@@ -131,15 +131,4 @@ def joined(collections: list[Collection]) -> Collection:
     def union(name: str) -> tuple[str, ...]:
         return tuple(sorted({each for one in collections for each in getattr(one, name)}))
 
-    return Collection(
-        guarded=union("guarded"),
-        narrowed=union("narrowed"),
-        partly=union("partly"),
-        gone=union("gone"),
-        unguarded=union("unguarded"),
-    )
-
-
-def _module(path: Path) -> Path:
-    """Return the module that a baseline file is of."""
-    return path.with_name(path.name.removesuffix(SUFFIX) + ".py")
+    return Collection(**{field.name: union(field.name) for field in fields(Collection)})

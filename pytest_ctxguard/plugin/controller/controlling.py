@@ -59,11 +59,13 @@ class Controlling:
             counter += f" ({settings.counter_reason})"
         return f"ctxguard: counter {counter}; {tier}{_baseline(settings)}"
 
+    @pytest.hookimpl(tryfirst=True)  # before pytest's own writer of JUnit XML reads the report
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a test came to, from this process or from a worker's report."""
         text = getattr(report, PAYLOAD, None)
-        if text is not None:
-            result = test_result(text)
+        result = None if text is None else test_result(text)
+        self.publishing.add_properties(report, result)
+        if result is not None:
             if hasattr(report, "context"):  # of a part: the fixture subtests, unittest's subTest
                 self._broken_parts |= {result.nodeid} if report.failed else set()
                 return

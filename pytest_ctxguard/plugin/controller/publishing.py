@@ -10,13 +10,11 @@ import pytest
 
 from pytest_ctxguard.errors import UsageError
 from pytest_ctxguard.plugin.repeating import scrubbing
-from pytest_ctxguard.plugin.results import PAYLOAD
 from pytest_ctxguard.plugin.settings.settings import Settings
 from pytest_ctxguard.report.annotations import annotation_lines
 from pytest_ctxguard.report.files import write_report
-from pytest_ctxguard.report.json_file import test_result
 from pytest_ctxguard.report.properties import Property, properties
-from pytest_ctxguard.report.run import Run
+from pytest_ctxguard.report.run import Run, TestResult
 from pytest_ctxguard.report.step_summary import append_summary
 from pytest_ctxguard.report.terminal.screen import Line, Screen
 from pytest_ctxguard.report.terminal.section import closing_lines, effort_lines, summary_lines
@@ -39,14 +37,16 @@ class Publishing:
         self._properties: dict[str, tuple[Property, ...]] = {}
         self._problems: list[str] = []
 
-    @pytest.hookimpl(tryfirst=True)  # before pytest's own writer of JUnit XML reads them
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a test's properties to its report, here and not where it ran: nothing is sent."""
-        payload = getattr(report, PAYLOAD, None)
-        if payload is not None:
-            told = properties(test_result(payload))
-            self._properties[report.nodeid] = self._scrubbing.value(told)
-        if payload is not None or report.when == "teardown":
+    def add_properties(self, report: pytest.TestReport, result: TestResult | None) -> None:
+        """Add a test's properties to its report, here and not where it ran: nothing is sent.
+
+        Args:
+            report: of its setup, call or teardown.
+            result: what it came to, where this report has it.
+        """
+        if result is not None:
+            self._properties[report.nodeid] = self._scrubbing.value(properties(result))
+        if result is not None or report.when == "teardown":
             report.user_properties += self._properties.get(report.nodeid, ())
 
     def publish(self, run: Run, session: pytest.Session) -> None:
